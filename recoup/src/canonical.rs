@@ -1,0 +1,387 @@
+//! Canonical JSON: one spelling for one value, so that equal content has equal bytes.
+//!
+//! The rules of `canonical-1`, which ids and stored bytes depend on:
+//!
+//! * object keys are sorted by their UTF-8 bytes; a duplicate key is refused;
+//! * an integer (no `.`, no exponent) keeps its exact decimal digits, of any length; `-0` is `0`;
+//! * any other number is a double, printed as the shortest digits that read back to it and always
+//!   with `.` or `e`, so `1` and `1.0` differ; `-0.0` is kept; overflow to infinity is refused;
+//! * strings escape `"`, `\` and the controls below U+0020 only (`\b \t \n \f \r`, else `\u00xx`);
+//!   a lone surrogate is refused;
+//! * no white space; nesting deeper than [`DEPTH_MAX`] is refused.
+//!
+//! The same rules in Python stand in `tests/golden/canonical.py`; both are checked against one
+//! golden file.
+
+use std::fmt::Write as _;
+
+/// Nesting beyond which [`canonicalize`] refuses a value: far above real traces, far below the stack.
+pub const DEPTH_MAX: usize = 128;
+
+/// Why a text has no canonical form. Offsets are bytes from the start of the text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CanonicalError {
+    /// The text is not JSON.
+    #[error("not JSON at byte {at}: expected {expected}")]
+    Syntax {
+        /// Offset of the first byte that does not fit.
+        at: usize,
+        /// What would have fit.
+        expected: &'static str,
+    },
+    /// An object holds a key twice.
+    #[error("duplicate key `{key}` at byte {at}")]
+    DuplicateKey {
+        /// Offset of the second occurrence.
+        at: usize,
+        /// The key, decoded.
+        key: String,
+    },
+    /// A number is not finite as a double.
+    #[error("number at byte {at} is not finite")]
+    NonFinite {
+        /// Offset of the number.
+        at: usize,
+    },
+    /// A string holds half of a surrogate pair.
+    #[error("lone surrogate at byte {at}")]
+    LoneSurrogate {
+        /// Offset of the escape.
+        at: usize,
+    },
+    /// Nesting exceeds [`DEPTH_MAX`].
+    #[error("nesting deeper than {DEPTH_MAX} at byte {at}")]
+    TooDeep {
+        /// Offset of the bracket that is one too many.
+        at: usize,
+    },
+}
+
+/// Rewrites a JSON text in its canonical form.
+///
+/// # Errors
+/// When the text is not JSON, or is JSON that has no single meaning (see the module's rules).
+pub fn canonicalize(text: &str) -> Result<String, CanonicalError> {
+    let mut reader = Reader { bytes: text.as_bytes(), text, at: 0 };
+    let mut out = String::with_capacity(text.len());
+    reader.skip_space();
+    reader.value(&mut out, 0)?;
+    reader.skip_space();
+    if reader.at < reader.bytes.len() {
+        return Err(reader.syntax("end of text"));
+    }
+    Ok(out)
+}
+
+/// Appends `text` as a JSON string with canonical escapes.
+pub fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut clean_from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0c => "\\f",
+            0x00..0x20 => "",
+            _ => continue,
+        };
+        out.push_str(&text[clean_from..at]);
+        if escape.is_empty() {
+            let _ = write!(out, "\\u{byte:04x}");
+        } else {
+            out.push_str(escape);
+        }
+        clean_from = at + 1;
+    }
+    out.push_str(&text[clean_from..]);
+    out.push('"');
+}
+
+/// Appends a finite double in canonical form.
+pub fn write_float(out: &mut String, value: f64) {
+    // Rust's `Debug` prints the shortest digits that read back, with `.0` or an exponent.
+    let _ = write!(out, "{value:?}");
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn syntax(&self, expected: &'static str) -> CanonicalError {
+        CanonicalError::Syntax { at: self.at, expected }
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn value(&mut self, out: &mut String, depth: usize) -> Result<(), CanonicalError> {
+        if depth > DEPTH_MAX {
+            return Err(CanonicalError::TooDeep { at: self.at });
+        }
+        match self.bytes.get(self.at) {
+            Some(b'{') => self.object(out, depth),
+            Some(b'[') => self.array(out, depth),
+            Some(b'"') => {
+                let decoded = self.string()?;
+                write_string(out, &decoded);
+                Ok(())
+            }
+            Some(b'-' | b'0'..=b'9') => self.number(out),
+            _ => {
+                for word in ["true", "false", "null"] {
+                    if self.text[self.at..].starts_with(word) {
+                        out.push_str(word);
+                        self.at += word.len();
+                        return Ok(());
+                    }
+                }
+                Err(self.syntax("a value"))
+            }
+        }
+    }
+
+    fn object(&mut self, out: &mut String, depth: usize) -> Result<(), CanonicalError> {
+        let mut members: Vec<(String, usize, String)> = Vec::new();
+        self.at += 1;
+        self.skip_space();
+        if self.bytes.get(self.at) == Some(&b'}') {
+            self.at += 1;
+            out.push_str("{}");
+            return Ok(());
+        }
+        loop {
+            self.skip_space();
+            let key_at = self.at;
+            if self.bytes.get(self.at) != Some(&b'"') {
+                return Err(self.syntax("a key"));
+            }
+            let key = self.string()?;
+            self.skip_space();
+            self.expect(b':', "`:`")?;
+            self.skip_space();
+            let mut value = String::new();
+            self.value(&mut value, depth + 1)?;
+            members.push((key, key_at, value));
+            self.skip_space();
+            match self.bytes.get(self.at) {
+                Some(b',') => self.at += 1,
+                Some(b'}') => break,
+                _ => return Err(self.syntax("`,` or `}`")),
+            }
+        }
+        self.at += 1;
+        // Equal keys keep the order of the text, so the second of a pair is the later one.
+        members.sort();
+        if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(CanonicalError::DuplicateKey { at: pair[1].1, key: pair[1].0.clone() });
+        }
+        out.push('{');
+        for (index, (key, _, value)) in members.iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            write_string(out, key);
+            out.push(':');
+            out.push_str(value);
+        }
+        out.push('}');
+        Ok(())
+    }
+
+    fn array(&mut self, out: &mut String, depth: usize) -> Result<(), CanonicalError> {
+        out.push('[');
+        self.at += 1;
+        self.skip_space();
+        if self.bytes.get(self.at) == Some(&b']') {
+            self.at += 1;
+            out.push(']');
+            return Ok(());
+        }
+        loop {
+            self.skip_space();
+            self.value(out, depth + 1)?;
+            self.skip_space();
+            match self.bytes.get(self.at) {
+                Some(b',') => {
+                    self.at += 1;
+                    out.push(',');
+                }
+                Some(b']') => break,
+                _ => return Err(self.syntax("`,` or `]`")),
+            }
+        }
+        self.at += 1;
+        out.push(']');
+        Ok(())
+    }
+
+    fn expect(&mut self, byte: u8, name: &'static str) -> Result<(), CanonicalError> {
+        if self.bytes.get(self.at) == Some(&byte) {
+            self.at += 1;
+            Ok(())
+        } else {
+            Err(self.syntax(name))
+        }
+    }
+
+    fn number(&mut self, out: &mut String) -> Result<(), CanonicalError> {
+        let start = self.at;
+        if self.bytes[self.at] == b'-' {
+            self.at += 1;
+        }
+        match self.bytes.get(self.at) {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits(),
+            _ => return Err(self.syntax("a digit")),
+        }
+        let mut integer = true;
+        if self.bytes.get(self.at) == Some(&b'.') {
+            integer = false;
+            self.at += 1;
+            if !matches!(self.bytes.get(self.at), Some(b'0'..=b'9')) {
+                return Err(self.syntax("a digit"));
+            }
+            self.digits();
+        }
+        if matches!(self.bytes.get(self.at), Some(b'e' | b'E')) {
+            integer = false;
+            self.at += 1;
+            if matches!(self.bytes.get(self.at), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            if !matches!(self.bytes.get(self.at), Some(b'0'..=b'9')) {
+                return Err(self.syntax("a digit"));
+            }
+            self.digits();
+        }
+        let literal = &self.text[start..self.at];
+        if integer {
+            out.push_str(if literal == "-0" { "0" } else { literal });
+            return Ok(());
+        }
+        match literal.parse::<f64>() {
+            Ok(value) if value.is_finite() => {
+                write_float(out, value);
+                Ok(())
+            }
+            _ => Err(CanonicalError::NonFinite { at: start }),
+        }
+    }
+
+    fn digits(&mut self) {
+        while matches!(self.bytes.get(self.at), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+    }
+
+    /// Reads a string whose opening quote is at the cursor and decodes its escapes.
+    fn string(&mut self) -> Result<String, CanonicalError> {
+        self.at += 1;
+        let mut decoded = String::new();
+        let mut clean_from = self.at;
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    decoded.push_str(&self.text[clean_from..self.at]);
+                    self.at += 1;
+                    return Ok(decoded);
+                }
+                Some(b'\\') => {
+                    decoded.push_str(&self.text[clean_from..self.at]);
+                    let escape = self.escape()?;
+                    decoded.push(escape);
+                    clean_from = self.at;
+                }
+                Some(0x00..0x20) | None => return Err(self.syntax("a closing quote")),
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, CanonicalError> {
+        let start = self.at;
+        self.at += 2;
+        Ok(match self.bytes.get(start + 1) {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                let first = self.hex4()?;
+                let lone = CanonicalError::LoneSurrogate { at: start };
+                let code = match first {
+                    0xD800..0xDC00 => {
+                        if self.bytes.get(self.at) != Some(&b'\\')
+                            || self.bytes.get(self.at + 1) != Some(&b'u')
+                        {
+                            return Err(lone);
+                        }
+                        self.at += 2;
+                        let second = self.hex4()?;
+                        if !(0xDC00..0xE000).contains(&second) {
+                            return Err(lone);
+                        }
+                        0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)
+                    }
+                    _ => first,
+                };
+                char::from_u32(code).ok_or(lone)?
+            }
+            _ => {
+                self.at = start;
+                return Err(self.syntax("an escape"));
+            }
+        })
+    }
+
+    fn hex4(&mut self) -> Result<u32, CanonicalError> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let digit = self.bytes.get(self.at).and_then(|byte| (*byte as char).to_digit(16));
+            code = code * 16 + digit.ok_or_else(|| self.syntax("four hexadecimal digits"))?;
+            self.at += 1;
+        }
+        Ok(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CanonicalError, canonicalize};
+
+    #[test]
+    fn equal_values_have_equal_bytes() {
+        assert_eq!(
+            canonicalize(r#" { "b" : [1, 1.0, -0.0, 1E2], "a" : "\u00e9\/\u000b" } "#).as_deref(),
+            Ok("{\"a\":\"é/\\u000b\",\"b\":[1,1.0,-0.0,100.0]}")
+        );
+        assert_eq!(
+            canonicalize("123456789012345678901234567890").as_deref(),
+            Ok("123456789012345678901234567890")
+        );
+    }
+
+    #[test]
+    fn values_without_one_meaning_are_refused() {
+        assert!(matches!(canonicalize(r#"{"a":1,"\u0061":2}"#), Err(CanonicalError::DuplicateKey { .. })));
+        assert!(matches!(canonicalize(r#""\ud800""#), Err(CanonicalError::LoneSurrogate { .. })));
+        assert!(matches!(canonicalize("1e999"), Err(CanonicalError::NonFinite { .. })));
+        assert!(matches!(canonicalize("NaN"), Err(CanonicalError::Syntax { .. })));
+        assert!(matches!(canonicalize(&"[".repeat(100_000)), Err(CanonicalError::TooDeep { .. })));
+    }
+}

@@ -1,0 +1,392 @@
+//! A probe: the first bytes of a file, read leniently, for recognizing its format.
+
+use std::io::Read as _;
+
+use super::{ImportError, Layout, Source};
+
+/// Bytes of a file that a probe reads (after decompression).
+const HEAD_BYTES: u64 = 1 << 20;
+/// Top-level values that a probe keeps.
+const VALUES_MAX: usize = 16;
+/// Members or elements of one value that a probe keeps.
+const MEMBERS_MAX: usize = 128;
+/// Elements of an array that a probe keeps.
+const ELEMENTS_MAX: usize = 4;
+/// Nesting that a probe follows.
+const DEPTH_MAX: usize = 8;
+/// Bytes of a string that a probe keeps.
+const STRING_BYTES_MAX: usize = 256;
+
+/// The first bytes of a file.
+#[derive(Debug)]
+pub struct Probe {
+    /// File name without folders, for hints only.
+    pub name: String,
+    /// Up to a MiB, without a byte order mark.
+    pub head: Vec<u8>,
+    /// True when `head` is the whole file.
+    pub complete: bool,
+    /// Outlines of the first top-level JSON values; lines that are not JSON are skipped.
+    pub values: Vec<Outline>,
+    /// What the file looks like.
+    pub shape: Shape,
+}
+
+/// What a file looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One JSON object.
+    Object,
+    /// One JSON array.
+    Array,
+    /// Several JSON values, one a line.
+    Lines,
+    /// A zip archive.
+    Zip,
+    /// Text.
+    Text,
+    /// Neither text nor a known archive.
+    Binary,
+}
+
+/// A JSON value as far as a probe looks: keys, first elements, starts of strings.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outline {
+    /// Members in source order.
+    Object(Vec<(String, Outline)>),
+    /// The first elements.
+    Array(Vec<Outline>),
+    /// The start of a string, its escapes undone only for `\"`, `\\`, `\/` and `\n`.
+    String(String),
+    /// A number's source text.
+    Number(String),
+    /// `true` or `false`.
+    Bool(bool),
+    /// `null`.
+    Null,
+    /// Cut off by the end of the head or by the nesting limit.
+    Unseen,
+}
+
+impl Outline {
+    /// The member of that name.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Object(members) => members.iter().find(|(name, _)| name == key).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    /// True for an object that has all these keys.
+    pub fn has_all(&self, keys: &[&str]) -> bool {
+        keys.iter().all(|key| self.get(key).is_some())
+    }
+
+    /// The first element of an array.
+    pub fn first(&self) -> Option<&Self> {
+        self.elements().first()
+    }
+
+    /// The first elements of an array; empty for anything else.
+    pub fn elements(&self) -> &[Self] {
+        match self {
+            Self::Array(elements) => elements,
+            _ => &[],
+        }
+    }
+
+    /// The start of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// True for an object.
+    pub fn is_object(&self) -> bool {
+        matches!(self, Self::Object(_))
+    }
+
+    /// True for an array.
+    pub fn is_array(&self) -> bool {
+        matches!(self, Self::Array(_))
+    }
+}
+
+impl Probe {
+    /// Reads the head of a file.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(source: &Source) -> Result<Self, ImportError> {
+        let mut head = Vec::new();
+        let reader = source.open()?;
+        reader.take(HEAD_BYTES + 1).read_to_end(&mut head).map_err(|error| ImportError::io(source, error))?;
+        let complete = head.len() as u64 <= HEAD_BYTES;
+        head.truncate(HEAD_BYTES as usize);
+        if head.starts_with(b"\xef\xbb\xbf") {
+            head.drain(..3);
+        }
+        Ok(Self::of(source.name(), head, complete))
+    }
+
+    /// Looks at a head that is already in memory.
+    pub fn of(name: &str, head: Vec<u8>, complete: bool) -> Self {
+        let mut values = Vec::new();
+        let shape = if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
+            Shape::Zip
+        } else if head.iter().take(4096).any(|byte| *byte == 0) {
+            Shape::Binary
+        } else {
+            let mut scanner = Scanner { bytes: &head, at: 0 };
+            while values.len() < VALUES_MAX {
+                match scanner.top_level() {
+                    Some(value) => values.push(value),
+                    None if scanner.at >= head.len() => break,
+                    None => {}
+                }
+            }
+            match values.as_slice() {
+                [] => Shape::Text,
+                [Outline::Object(_)] => Shape::Object,
+                [Outline::Array(_)] => Shape::Array,
+                [_] => Shape::Text,
+                _ => Shape::Lines,
+            }
+        };
+        Self { name: name.to_owned(), head, complete, values, shape }
+    }
+
+    /// How the file's records lie, for the formats that come as JSON lines, as an array of records or
+    /// as one record.
+    pub fn layout(&self) -> Layout {
+        match self.shape {
+            Shape::Array => Layout::Elements(&[]),
+            Shape::Object => Layout::Document,
+            _ => Layout::Lines,
+        }
+    }
+
+    /// Outlines of the first records in that layout: the values themselves, or the array's elements.
+    pub fn records(&self) -> &[Outline] {
+        match (self.shape, self.values.first()) {
+            (Shape::Array, Some(array)) => array.elements(),
+            _ => &self.values,
+        }
+    }
+
+    /// True when some of the first records is an object with all these keys.
+    pub fn any_record_has(&self, keys: &[&str]) -> bool {
+        self.records().iter().any(|record| record.has_all(keys))
+    }
+
+    /// The head as text, with replacement characters where it is not UTF-8.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.head)
+    }
+}
+
+/// Reads outlines; never fails, only stops seeing.
+struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
+            self.at += 1;
+        }
+    }
+
+    /// The next top-level object or array; anything else is skipped to the end of its line.
+    fn top_level(&mut self) -> Option<Outline> {
+        self.skip_space();
+        if matches!(self.peek(), Some(b'{' | b'[')) {
+            let start = self.at;
+            let value = self.value(0);
+            if self.at > start + 1 && !matches!(value, Outline::Unseen) {
+                return Some(value);
+            }
+        }
+        while self.peek().is_some_and(|byte| byte != b'\n') {
+            self.at += 1;
+        }
+        None
+    }
+
+    fn value(&mut self, depth: usize) -> Outline {
+        self.skip_space();
+        match self.peek() {
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.array(depth),
+            Some(b'"') => Outline::String(self.string()),
+            Some(b'-' | b'0'..=b'9') => Outline::Number(self.word()),
+            Some(_) => match self.word().as_str() {
+                "true" => Outline::Bool(true),
+                "false" => Outline::Bool(false),
+                "null" => Outline::Null,
+                _ => Outline::Unseen,
+            },
+            None => Outline::Unseen,
+        }
+    }
+
+    fn word(&mut self) -> String {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+            self.at += 1;
+        }
+        String::from_utf8_lossy(&self.bytes[start..self.at]).into_owned()
+    }
+
+    fn object(&mut self, depth: usize) -> Outline {
+        if depth >= DEPTH_MAX {
+            self.skip_nested();
+            return Outline::Unseen;
+        }
+        self.at += 1;
+        let mut members = Vec::new();
+        loop {
+            self.skip_space();
+            match self.peek() {
+                Some(b'"') => {
+                    let key = self.string();
+                    self.skip_space();
+                    if self.peek() != Some(b':') {
+                        break;
+                    }
+                    self.at += 1;
+                    let before = self.at;
+                    let value = self.value(depth + 1);
+                    if members.len() < MEMBERS_MAX {
+                        members.push((key, value));
+                    }
+                    if self.at == before {
+                        break;
+                    }
+                }
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    break;
+                }
+                _ => break,
+            }
+        }
+        Outline::Object(members)
+    }
+
+    fn array(&mut self, depth: usize) -> Outline {
+        if depth >= DEPTH_MAX {
+            self.skip_nested();
+            return Outline::Unseen;
+        }
+        self.at += 1;
+        let mut elements = Vec::new();
+        loop {
+            self.skip_space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.at += 1;
+                    break;
+                }
+                None => break,
+                Some(_) => {
+                    let before = self.at;
+                    let value = self.value(depth + 1);
+                    if elements.len() < ELEMENTS_MAX {
+                        elements.push(value);
+                    }
+                    if self.at == before {
+                        break;
+                    }
+                }
+            }
+        }
+        Outline::Array(elements)
+    }
+
+    /// Skips a bracketed value without looking into it.
+    fn skip_nested(&mut self) {
+        let mut open = 0usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'"' => {
+                    self.string();
+                    continue;
+                }
+                b'{' | b'[' => open += 1,
+                b'}' | b']' => open = open.saturating_sub(1),
+                _ => {}
+            }
+            self.at += 1;
+            if open == 0 {
+                return;
+            }
+        }
+    }
+
+    fn string(&mut self) -> String {
+        self.at += 1;
+        let mut kept = Vec::new();
+        while let Some(byte) = self.peek() {
+            self.at += 1;
+            let byte = match byte {
+                b'"' => break,
+                b'\\' => {
+                    let escaped = self.peek().unwrap_or(b'\\');
+                    self.at += 1;
+                    if escaped == b'n' { b'\n' } else { escaped }
+                }
+                byte => byte,
+            };
+            if kept.len() < STRING_BYTES_MAX {
+                kept.push(byte);
+            }
+        }
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outline, Probe, Shape};
+
+    fn probe(text: &str) -> Probe {
+        Probe::of("x", text.as_bytes().to_vec(), true)
+    }
+
+    #[test]
+    fn shapes_are_told_apart() {
+        assert_eq!(probe("[{\"a\":1}]").shape, Shape::Array);
+        assert_eq!(probe("{\"a\":\n1}").shape, Shape::Object);
+        assert_eq!(probe("{\"a\":1}\nnot json\n{\"a\":2}\n").shape, Shape::Lines);
+        assert_eq!(probe("Thought 1: hm").shape, Shape::Text);
+        assert_eq!(probe("").shape, Shape::Text);
+        assert_eq!(probe("PK\u{3}\u{4}").shape, Shape::Zip);
+    }
+
+    #[test]
+    fn a_truncated_head_still_shows_its_keys() {
+        let probe = probe(r#"[{"task_id": 7, "traj": [{"role": "user", "content": "he"#);
+        let record = &probe.records()[0];
+        assert_eq!(record.get("task_id"), Some(&Outline::Number("7".to_owned())));
+        assert_eq!(
+            record.get("traj").and_then(Outline::first).and_then(|m| m.get("role")?.as_str()),
+            Some("user")
+        );
+    }
+
+    #[test]
+    fn hostile_nesting_ends() {
+        assert_eq!(probe(&"[".repeat(1 << 20)).shape, Shape::Array);
+        assert_eq!(probe(&"{\"a\":".repeat(100_000)).shape, Shape::Object);
+    }
+}

@@ -1,0 +1,217 @@
+//! The slicer: cuts a file into the byte ranges of its records without parsing them.
+//!
+//! A buffered lexer follows strings and brackets only, so a file larger than memory streams through,
+//! one element at a time; a bad element is left out by depth and the next one is found. The slices are
+//! parsed in parallel and come out in order ([`each`]).
+//!
+//! Python writes JSON that JSON is not: `NaN`, `Infinity`, and lone surrogates in strings. Such a
+//! record is rewritten for the parser (the number becomes null, the surrogate U+FFFD), with a loss.
+
+mod lexer;
+mod parallel;
+mod python;
+
+use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
+
+pub use self::lexer::{Records, header};
+pub use self::parallel::each;
+use super::{Event, ImportError, Sink, SinkError, Source};
+use crate::trajectory::{NativeId, Trajectory};
+use crate::verdict::ReferenceLabel;
+use crate::warning::{ByteSpan, Loss, Quarantine};
+
+/// How the records of a file lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One a line; empty lines do not count.
+    Lines,
+    /// The elements of the array at a path of keys: `&[]` for a top-level array, `&["samples"]` for
+    /// `$.samples[*]`.
+    Elements(&'static [&'static str]),
+    /// The whole file is one record.
+    Document,
+}
+
+/// One record of a file: its bytes and where they stand.
+#[derive(Clone, Debug)]
+pub struct RawRecord {
+    /// The file, as the user names it.
+    pub uri: String,
+    /// The bytes, without surrounding white space, ready for a JSON parser.
+    pub bytes: Vec<u8>,
+    /// Where they stand in the file, after decompression.
+    pub span: ByteSpan,
+    /// 1-based line of the first byte.
+    pub line: u64,
+    /// 0-based position among the file's records.
+    pub index: u64,
+    /// How many equal records stand before it in the file.
+    pub ordinal: u64,
+    /// SHA-256 of the bytes in the file, hexadecimal.
+    pub sha256: String,
+    /// What the rewriting for the parser lost.
+    pub losses: Vec<&'static str>,
+    /// Licence to record.
+    pub licence: String,
+}
+
+/// A record that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct RecordError {
+    /// Stable word for the cause (`invalid-json`, `missing-field`, `wrong-type` …).
+    pub code: &'static str,
+    /// For a person.
+    pub reason: String,
+}
+
+impl RecordError {
+    /// An error with its cause's word.
+    pub fn new(code: &'static str, reason: impl Into<String>) -> Self {
+        Self { code, reason: reason.into() }
+    }
+}
+
+impl From<serde_json::Error> for RecordError {
+    fn from(error: serde_json::Error) -> Self {
+        let code = match error.classify() {
+            serde_json::error::Category::Data => "wrong-type",
+            serde_json::error::Category::Eof => "truncated",
+            _ => "invalid-json",
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// What reading one record may end with, beside success.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// The record is quarantined and the file goes on.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The receiver failed; nothing goes on.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+}
+
+impl From<serde_json::Error> for Stop {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Record(error.into())
+    }
+}
+
+impl RawRecord {
+    /// A record from bytes that are already in memory (an archive's member).
+    pub fn whole(source: &Source, bytes: Vec<u8>) -> Self {
+        let span = ByteSpan { start: 0, end: bytes.len() as u64 };
+        let mut record = Self {
+            uri: source.uri().to_owned(),
+            bytes,
+            span,
+            line: 1,
+            index: 0,
+            ordinal: 0,
+            sha256: String::new(),
+            losses: Vec::new(),
+            licence: source.options().licence.clone(),
+        };
+        record.prepare();
+        record
+    }
+
+    /// Hashes the bytes and rewrites what a JSON parser would refuse.
+    fn prepare(&mut self) {
+        use std::fmt::Write as _;
+        let digest = Sha256::digest(&self.bytes);
+        self.sha256 = String::with_capacity(64);
+        for byte in digest {
+            let _ = write!(self.sha256, "{byte:02x}");
+        }
+        if let Some((bytes, losses)) = python::rewrite(&self.bytes) {
+            self.bytes = bytes;
+            self.losses = losses;
+        }
+    }
+
+    /// Reads the record.
+    ///
+    /// # Errors
+    /// When it is not the JSON that `T` wants.
+    pub fn parse<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, RecordError> {
+        Ok(serde_json::from_slice(&self.bytes)?)
+    }
+
+    /// Reads the record as an owned value.
+    ///
+    /// # Errors
+    /// When it is not the JSON that `T` wants.
+    pub fn parse_owned<T: DeserializeOwned>(&self) -> Result<T, RecordError> {
+        Ok(serde_json::from_slice(&self.bytes)?)
+    }
+
+    /// Seals a run that this record holds and hands it on. `native` is the harness's own id of the
+    /// run, where it has one; `part` tells several runs of one record apart (0 for the only one).
+    ///
+    /// # Errors
+    /// When the receiver fails.
+    pub fn emit(
+        &self,
+        sink: &mut dyn Sink,
+        mut run: Trajectory,
+        native: Option<String>,
+        labels: Vec<ReferenceLabel>,
+        part: u64,
+    ) -> Result<(), SinkError> {
+        run.source.uri.clone_from(&self.uri);
+        run.source.sha256.clone_from(&self.sha256);
+        run.source.span = Some(self.span);
+        run.licence.clone_from(&self.licence);
+        for loss in &self.losses {
+            sink.loss(Loss::new(&run.source.format, "json", *loss))?;
+        }
+        let native = native.map_or(NativeId::Record { ordinal: self.ordinal << 20 | part }, NativeId::Named);
+        sink.trajectory(run, &native, labels)
+    }
+
+    /// The quarantine entry for this record.
+    pub fn quarantine(&self, error: &RecordError) -> Event {
+        Event::Quarantine(Quarantine {
+            uri: self.uri.clone(),
+            line: Some(self.line),
+            span: Some(self.span),
+            code: error.code.to_owned(),
+            reason: error.reason.clone(),
+        })
+    }
+
+    /// Runs `read` on the record and quarantines it if that fails.
+    ///
+    /// # Errors
+    /// When the receiver fails.
+    pub fn attempt(
+        &self,
+        sink: &mut dyn Sink,
+        read: impl FnOnce(&Self, &mut dyn Sink) -> Result<(), Stop>,
+    ) -> Result<(), SinkError> {
+        match read(self, sink) {
+            Ok(()) => Ok(()),
+            Err(Stop::Record(error)) => sink.event(self.quarantine(&error)),
+            Err(Stop::Sink(error)) => Err(error),
+        }
+    }
+}
+
+/// The whole file as one record.
+///
+/// # Errors
+/// When the file cannot be read; a file above the record limit is quarantined and gives `None`.
+pub fn document(source: &Source, sink: &mut dyn Sink) -> Result<Option<RawRecord>, ImportError> {
+    for item in Records::new(source, Layout::Document)? {
+        match item? {
+            Ok(record) => return Ok(Some(record)),
+            Err(quarantine) => sink.event(Event::Quarantine(quarantine))?,
+        }
+    }
+    Ok(None)
+}

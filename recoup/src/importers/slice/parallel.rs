@@ -1,0 +1,203 @@
+//! Parses records on several threads and hands the results on in input order.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use super::{Layout, RawRecord, Records, Stop};
+use crate::importers::{Event, ImportError, Sink, SinkError, Source};
+
+/// Records of one batch together hold about this many bytes.
+const BATCH_BYTES: usize = 512 << 10;
+/// Bytes of records between the slicer and the sink; one larger record goes through alone.
+const FLIGHT_BYTES: usize = 16 << 20;
+/// Files below this size are read on the calling thread.
+const SEQUENTIAL_BYTES: usize = 256 << 10;
+
+/// Cuts a file into records, reads each with `read` and passes what it emits to `sink`, in the order
+/// of the file whatever the thread count. A record that `read` refuses is quarantined.
+///
+/// # Errors
+/// When the file cannot be read or the sink fails.
+pub fn each<F>(source: &Source, layout: Layout, sink: &mut dyn Sink, read: F) -> Result<(), ImportError>
+where
+    F: Fn(&RawRecord, &mut dyn Sink) -> Result<(), Stop> + Sync,
+{
+    let mut records = Records::new(source, layout)?;
+    let threads = source.options().threads;
+    let mut batch = Batch::default();
+    // The first batch is read here: most files end with it, and threads cost more than it does.
+    while batch.bytes < SEQUENTIAL_BYTES || threads < 2 {
+        match records.next_raw() {
+            None => return Ok(batch.read(&read).into_iter().try_for_each(|event| sink.event(event))?),
+            Some(item) => batch.push(item?),
+        }
+        if threads < 2 {
+            let events = std::mem::take(&mut batch).read(&read);
+            events.into_iter().try_for_each(|event| sink.event(event))?;
+        }
+    }
+    let flight = Flight::default();
+    std::thread::scope(|scope| {
+        let (to_workers, from_slicer) = sync_channel::<(u64, Batch)>(threads);
+        let (to_collector, from_workers) = sync_channel::<(u64, usize, Vec<Event>)>(threads * 2);
+        // The workers own the receiver: when the last one ends, the slicer's next send fails.
+        let from_slicer = Arc::new(Mutex::new(from_slicer));
+        for _ in 0..threads {
+            let (from_slicer, to_collector) = (from_slicer.clone(), to_collector.clone());
+            let read = &read;
+            scope.spawn(move || work(&from_slicer, &to_collector, read));
+        }
+        drop((from_slicer, to_collector));
+        let flight = &flight;
+        let slicer = scope.spawn(move || slice(records, batch, &to_workers, flight));
+        let collected = collect(&from_workers, sink, flight);
+        // A failed sink closes the channels, so slicer and workers end.
+        drop(from_workers);
+        flight.close();
+        let sliced = slicer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        collected?;
+        sliced
+    })
+}
+
+/// Records, and quarantined ranges, in order.
+#[derive(Default)]
+struct Batch {
+    items: Vec<Result<RawRecord, Event>>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn push(&mut self, item: Result<RawRecord, crate::warning::Quarantine>) {
+        self.bytes += item.as_ref().map_or(64, |record| record.bytes.len());
+        self.items.push(item.map_err(Event::Quarantine));
+    }
+
+    fn read<F>(self, read: &F) -> Vec<Event>
+    where
+        F: Fn(&RawRecord, &mut dyn Sink) -> Result<(), Stop>,
+    {
+        let mut events = Vec::new();
+        for item in self.items {
+            match item {
+                Err(event) => events.push(event),
+                Ok(mut record) => {
+                    record.prepare();
+                    // A `Vec` never fails to take an event.
+                    let _ = record.attempt(&mut events, read);
+                }
+            }
+        }
+        events
+    }
+}
+
+fn slice(
+    mut records: Records,
+    mut batch: Batch,
+    to_workers: &SyncSender<(u64, Batch)>,
+    flight: &Flight,
+) -> Result<(), ImportError> {
+    let mut number = 0;
+    loop {
+        let item = records.next_raw();
+        let ended = item.is_none();
+        let mut failed = None;
+        match item {
+            Some(Ok(item)) => {
+                let large = item.as_ref().is_ok_and(|record| record.bytes.len() > BATCH_BYTES);
+                if large && !batch.items.is_empty() && !send(&mut number, &mut batch, to_workers, flight) {
+                    return Ok(());
+                }
+                batch.push(item);
+            }
+            Some(Err(error)) => failed = Some(error),
+            None => {}
+        }
+        let full = batch.bytes >= BATCH_BYTES || ended || failed.is_some();
+        if full && !send(&mut number, &mut batch, to_workers, flight) {
+            return Ok(());
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+/// Sends a batch to the workers; false when nobody listens any more.
+fn send(number: &mut u64, batch: &mut Batch, to_workers: &SyncSender<(u64, Batch)>, flight: &Flight) -> bool {
+    let batch = std::mem::take(batch);
+    *number += 1;
+    flight.take_off(batch.bytes) && to_workers.send((*number - 1, batch)).is_ok()
+}
+
+fn work<F>(
+    from_slicer: &Mutex<Receiver<(u64, Batch)>>,
+    to_collector: &SyncSender<(u64, usize, Vec<Event>)>,
+    read: &F,
+) where
+    F: Fn(&RawRecord, &mut dyn Sink) -> Result<(), Stop>,
+{
+    loop {
+        let received = from_slicer.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((number, batch)) = received else { return };
+        let bytes = batch.bytes;
+        if to_collector.send((number, bytes, batch.read(read))).is_err() {
+            return;
+        }
+    }
+}
+
+fn collect(
+    from_workers: &Receiver<(u64, usize, Vec<Event>)>,
+    sink: &mut dyn Sink,
+    flight: &Flight,
+) -> Result<(), SinkError> {
+    let mut early = BTreeMap::new();
+    let mut next = 0;
+    for (number, bytes, events) in from_workers {
+        early.insert(number, (bytes, events));
+        while let Some((bytes, events)) = early.remove(&next) {
+            for event in events {
+                sink.event(event)?;
+            }
+            flight.land(bytes);
+            next += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of records between slicer and sink.
+#[derive(Default)]
+struct Flight {
+    state: Mutex<(usize, bool)>,
+    landed: Condvar,
+}
+
+impl Flight {
+    /// Waits until there is room; false once closed.
+    fn take_off(&self, bytes: usize) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self
+            .landed
+            .wait_while(state, |(flying, closed)| !*closed && *flying > 0 && *flying + bytes > FLIGHT_BYTES)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.0 += bytes;
+        !state.1
+    }
+
+    fn land(&self, bytes: usize) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).0 -= bytes;
+        self.landed.notify_all();
+    }
+
+    fn close(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+        self.landed.notify_all();
+    }
+}

@@ -1,0 +1,544 @@
+//! A source: one file (or archive member, or standard input) that may hold traces, and the way from
+//! the paths a user names to the sources beneath them.
+//!
+//! A trace never chooses a path. The only way from a trace to another file is [`Source::sibling`]:
+//! relative, normal components, resolved beneath the folder that was imported, without symlinks.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::{ImportError, Scoring};
+
+/// What the user decided about an import.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// Which score decides.
+    pub scoring: Scoring,
+    /// Records above this many bytes are quarantined.
+    pub record_bytes_max: u64,
+    /// Threads that parse; 1 parses on the calling thread.
+    pub threads: usize,
+    /// Licence to record for every trajectory.
+    pub licence: String,
+    /// Decompressed bytes above which a compressed file or archive member is refused.
+    pub decompressed_bytes_max: u64,
+    /// Decompressed over compressed size above which it is refused as a bomb.
+    pub ratio_max: u64,
+    /// Members above which an archive is refused.
+    pub members_max: usize,
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        Self {
+            scoring: Scoring::default(),
+            record_bytes_max: 64 << 20,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            licence: "own".to_owned(),
+            decompressed_bytes_max: 64 << 30,
+            ratio_max: 1000,
+            members_max: 200_000,
+        }
+    }
+}
+
+/// Compression around a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compression {
+    Gzip,
+    Zstd,
+}
+
+/// Where the bytes are.
+#[derive(Clone, Debug)]
+enum Backing {
+    Path(PathBuf),
+    Compressed(PathBuf, Compression),
+    /// A temporary file: standard input, or a member unpacked.
+    Spool(Arc<tempfile::NamedTempFile>),
+    Memory(Arc<[u8]>),
+}
+
+/// One file that may hold traces.
+#[derive(Clone, Debug)]
+pub struct Source {
+    uri: String,
+    name: String,
+    backing: Backing,
+    /// Folder beneath which siblings may be read, and this file's folder below it.
+    root: Option<(PathBuf, PathBuf)>,
+    options: Arc<ImportOptions>,
+}
+
+/// A path that could not become a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceProblem {
+    /// The path as the user gave it or as found beneath it.
+    pub uri: String,
+    /// Stable word for the cause (`unreadable`, `symlink`, `not-a-file`, `bomb`, `not-found`).
+    pub code: &'static str,
+    /// For a person.
+    pub reason: String,
+}
+
+impl SourceProblem {
+    /// True for what is passed over by rule and needs no attention.
+    pub fn is_skip(&self) -> bool {
+        matches!(self.code, "symlink" | "not-a-file")
+    }
+}
+
+/// Readable and seekable.
+pub trait ReadSeek: Read + Seek + Send {}
+impl<T: Read + Seek + Send> ReadSeek for T {}
+
+impl Source {
+    /// A file. `root` is the folder that was imported; siblings are read beneath it.
+    pub fn from_path(uri: String, path: PathBuf, root: Option<PathBuf>, options: Arc<ImportOptions>) -> Self {
+        let file_name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let (name, backing) = match file_name.rsplit_once('.') {
+            Some((stem, "gz")) => (stem.to_owned(), Backing::Compressed(path, Compression::Gzip)),
+            Some((stem, "zst")) => (stem.to_owned(), Backing::Compressed(path, Compression::Zstd)),
+            _ => (file_name, Backing::Path(path)),
+        };
+        Self { uri, name, backing, root: root.map(|root| (root, folder)), options }
+    }
+
+    /// Bytes in memory.
+    pub fn from_bytes(
+        uri: impl Into<String>,
+        bytes: impl Into<Arc<[u8]>>,
+        options: Arc<ImportOptions>,
+    ) -> Self {
+        let uri = uri.into();
+        let name = uri.rsplit(['/', '#']).next().unwrap_or_default().to_owned();
+        Self { uri, name, backing: Backing::Memory(bytes.into()), root: None, options }
+    }
+
+    /// A stream, copied to a temporary file so that it can be read more than once.
+    ///
+    /// # Errors
+    /// When the stream or the temporary file fails.
+    pub fn from_reader(uri: &str, mut reader: impl Read, options: Arc<ImportOptions>) -> io::Result<Self> {
+        let mut spool = tempfile::NamedTempFile::new()?;
+        io::copy(&mut reader, spool.as_file_mut())?;
+        spool.as_file_mut().flush()?;
+        Ok(Self {
+            uri: uri.to_owned(),
+            name: uri.to_owned(),
+            backing: Backing::Spool(Arc::new(spool)),
+            root: None,
+            options,
+        })
+    }
+
+    /// How the user would name it: the path, `#member` for an archive's.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// File name without folders and without `.gz` or `.zst`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The user's decisions.
+    pub fn options(&self) -> &Arc<ImportOptions> {
+        &self.options
+    }
+
+    /// The bytes from the start, decompressed.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open(&self) -> Result<Box<dyn Read + Send>, ImportError> {
+        let open = || -> io::Result<Box<dyn Read + Send>> {
+            Ok(match &self.backing {
+                Backing::Path(path) => Box::new(File::open(path)?),
+                Backing::Compressed(path, compression) => {
+                    let file = File::open(path)?;
+                    let size = file.metadata()?.len();
+                    let file = BufReader::new(file);
+                    let reader: Box<dyn Read + Send> = match compression {
+                        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
+                        Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
+                    };
+                    Box::new(Limited::new(reader, size, &self.options))
+                }
+                Backing::Spool(spool) => Box::new(spool.reopen()?),
+                Backing::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
+            })
+        };
+        open().map_err(|error| ImportError::io(self, error))
+    }
+
+    /// The bytes, seekable; a compressed file is unpacked to a temporary one first.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or unpacked.
+    pub fn open_seekable(&self) -> Result<Box<dyn ReadSeek>, ImportError> {
+        let seekable = || -> io::Result<Box<dyn ReadSeek>> {
+            Ok(match &self.backing {
+                Backing::Path(path) => Box::new(File::open(path)?),
+                Backing::Spool(spool) => Box::new(spool.reopen()?),
+                Backing::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
+                Backing::Compressed(..) => {
+                    let mut reader = self.open().map_err(io::Error::other)?;
+                    let mut spool = tempfile::tempfile()?;
+                    io::copy(&mut reader, &mut spool)?;
+                    spool.seek(SeekFrom::Start(0))?;
+                    Box::new(spool)
+                }
+            })
+        };
+        seekable().map_err(|error| ImportError::io(self, error))
+    }
+
+    /// All bytes, at most `limit` of them.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is larger.
+    pub fn read_all(&self, limit: u64) -> Result<Vec<u8>, ImportError> {
+        let mut bytes = Vec::new();
+        self.open()?.take(limit + 1).read_to_end(&mut bytes).map_err(|error| ImportError::io(self, error))?;
+        if bytes.len() as u64 > limit {
+            return Err(ImportError::Unreadable {
+                uri: self.uri.clone(),
+                code: "too-large",
+                reason: format!("larger than {limit} bytes"),
+            });
+        }
+        Ok(bytes)
+    }
+
+    /// A file that the trace names or that belongs to it, beneath the folder that was imported.
+    ///
+    /// # Errors
+    /// In words, when the name is absolute, climbs with `..`, passes a symlink, leads nowhere, or when
+    /// this source has no folder.
+    pub fn sibling(&self, name: &str) -> Result<Self, String> {
+        let (root, folder) = self.root.as_ref().ok_or("the source has no folder")?;
+        let mut path = folder.clone();
+        for component in Path::new(name).components() {
+            match component {
+                Component::Normal(part) => path.push(part),
+                Component::CurDir => {}
+                _ => return Err(format!("`{name}` is not a plain relative name")),
+            }
+            let kind = path.symlink_metadata().map_err(|_| format!("`{name}` does not exist"))?.file_type();
+            if kind.is_symlink() {
+                return Err(format!("`{name}` is or passes a symbolic link"));
+            }
+        }
+        if !path.is_file() {
+            return Err(format!("`{name}` is not a file"));
+        }
+        let shown = Path::new(&self.uri).parent().unwrap_or(Path::new("")).join(name);
+        Ok(Self::from_path(
+            shown.to_string_lossy().into_owned(),
+            path,
+            Some(root.clone()),
+            self.options.clone(),
+        ))
+    }
+
+    /// True when a sibling of that name can be read.
+    pub fn has_sibling(&self, name: &str) -> bool {
+        self.sibling(name).is_ok()
+    }
+
+    /// Names of the folders between the imported root and this file, and of the folder itself, inner
+    /// first: what a file's place says, for harnesses that put it there.
+    pub fn folder_names(&self) -> Vec<String> {
+        let Some((root, folder)) = &self.root else { return Vec::new() };
+        let mut names: Vec<String> = folder
+            .strip_prefix(root)
+            .unwrap_or(folder)
+            .components()
+            .filter_map(|component| match component {
+                Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
+                _ => None,
+            })
+            .collect();
+        names.reverse();
+        names
+    }
+
+    /// The members of a zip archive that hold data, in the archive's order.
+    ///
+    /// # Errors
+    /// When it is no readable archive or breaks the limits.
+    pub fn members(&self) -> Result<Members, ImportError> {
+        let unreadable =
+            |code, reason: String| ImportError::Unreadable { uri: self.uri.clone(), code, reason };
+        let archive = zip::ZipArchive::new(BufReader::new(self.open_seekable()?))
+            .map_err(|error| unreadable("bad-archive", error.to_string()))?;
+        if archive.len() > self.options.members_max {
+            let reason = format!("{} members, at most {} are read", archive.len(), self.options.members_max);
+            return Err(unreadable("bomb", reason));
+        }
+        Ok(Members { archive, source: self.clone() })
+    }
+}
+
+/// An open zip archive.
+pub struct Members {
+    archive: zip::ZipArchive<BufReader<Box<dyn ReadSeek>>>,
+    source: Source,
+}
+
+impl Members {
+    /// Names of the members that hold data, in the archive's order. They are data: nothing is ever
+    /// written under them.
+    pub fn names(&self) -> Vec<String> {
+        self.archive
+            .file_names()
+            .filter_map(|name| Some(name.ok()?.into_owned()))
+            .filter(|name| !name.ends_with('/'))
+            .collect()
+    }
+
+    /// Unpacks one member.
+    ///
+    /// # Errors
+    /// When it does not exist, is damaged, or is larger than the limits allow.
+    pub fn read(&mut self, name: &str) -> Result<Source, SourceProblem> {
+        let uri = format!("{}#{name}", self.source.uri);
+        let problem = |code, reason: String| SourceProblem { uri: uri.clone(), code, reason };
+        let member = self.archive.by_name(name).map_err(|error| problem("bad-archive", error.to_string()))?;
+        let packed = member.compressed_size();
+        let mut reader = Limited::new(member, packed, &self.source.options);
+        let mut bytes = Vec::new();
+        reader.by_ref().take(MEMORY_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| {
+            let code = if reader.exceeded { "bomb" } else { "bad-archive" };
+            problem(code, error.to_string())
+        })?;
+        let mut unpacked = if (bytes.len() as u64) < MEMORY_BYTES_MAX {
+            Source::from_bytes(uri.clone(), bytes, self.source.options.clone())
+        } else {
+            let whole = io::Cursor::new(bytes).chain(reader);
+            Source::from_reader(&uri, whole, self.source.options.clone())
+                .map_err(|error| problem("bad-archive", error.to_string()))?
+        };
+        name.rsplit('/').next().unwrap_or_default().clone_into(&mut unpacked.name);
+        Ok(unpacked)
+    }
+}
+
+/// Members up to this size stay in memory.
+const MEMORY_BYTES_MAX: u64 = 8 << 20;
+/// Below this size no ratio is suspicious.
+const RATIO_FREE_BYTES: u64 = 16 << 20;
+
+/// A decompressing reader that refuses to go past the limits.
+struct Limited<R> {
+    inner: R,
+    read: u64,
+    limit: u64,
+    exceeded: bool,
+}
+
+impl<R> Limited<R> {
+    fn new(inner: R, packed: u64, options: &ImportOptions) -> Self {
+        let by_ratio = packed.saturating_mul(options.ratio_max).max(RATIO_FREE_BYTES);
+        Self { inner, read: 0, limit: by_ratio.min(options.decompressed_bytes_max), exceeded: false }
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.read += count as u64;
+        if self.read > self.limit {
+            self.exceeded = true;
+            let reason = format!("unpacks to more than {} bytes, far beyond its packed size", self.limit);
+            return Err(io::Error::other(reason));
+        }
+        Ok(count)
+    }
+}
+
+/// Expands what a user names (files, folders, globs) into sources, sorted by path.
+///
+/// Folders are walked without following symlinks and without hidden entries; zip archives other than
+/// Inspect's `.eval` become their members.
+pub fn sources_from_paths(
+    paths: &[String],
+    options: &Arc<ImportOptions>,
+) -> (Vec<Source>, Vec<SourceProblem>) {
+    let mut sources = Vec::new();
+    let mut problems = Vec::new();
+    for given in paths {
+        let path = Path::new(given);
+        if path.is_dir() {
+            walk(path, path, None, options, &mut sources, &mut problems);
+        } else if path.exists() || path.symlink_metadata().is_ok() {
+            let root = path
+                .parent()
+                .map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+            add(path, root.map(Path::to_path_buf), options, &mut sources, &mut problems);
+        } else if given.contains(['*', '?', '[']) {
+            glob(given, options, &mut sources, &mut problems);
+        } else {
+            let reason = "no such file or folder".to_owned();
+            problems.push(SourceProblem { uri: given.clone(), code: "not-found", reason });
+        }
+    }
+    (sources, problems)
+}
+
+fn glob(
+    pattern: &str,
+    options: &Arc<ImportOptions>,
+    sources: &mut Vec<Source>,
+    problems: &mut Vec<SourceProblem>,
+) {
+    let matcher = match globset::GlobBuilder::new(pattern).literal_separator(true).build() {
+        Ok(glob) => glob.compile_matcher(),
+        Err(error) => {
+            problems.push(SourceProblem {
+                uri: pattern.to_owned(),
+                code: "bad-glob",
+                reason: error.to_string(),
+            });
+            return;
+        }
+    };
+    let fixed: PathBuf = Path::new(pattern)
+        .components()
+        .take_while(|component| !component.as_os_str().to_string_lossy().contains(['*', '?', '[']))
+        .collect();
+    let base = if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed };
+    let before = sources.len();
+    walk(&base, &base, Some(&matcher), options, sources, problems);
+    if sources.len() == before {
+        let reason = "the pattern matches no file".to_owned();
+        problems.push(SourceProblem { uri: pattern.to_owned(), code: "not-found", reason });
+    }
+}
+
+fn walk(
+    folder: &Path,
+    root: &Path,
+    matcher: Option<&globset::GlobMatcher>,
+    options: &Arc<ImportOptions>,
+    sources: &mut Vec<Source>,
+    problems: &mut Vec<SourceProblem>,
+) {
+    let visible = |entry: &walkdir::DirEntry| {
+        entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
+    };
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(visible) {
+        match entry {
+            Ok(entry) => {
+                let path = entry.path();
+                let shown = path.strip_prefix("./").unwrap_or(path);
+                if entry.file_type().is_dir() || matcher.is_some_and(|matcher| !matcher.is_match(shown)) {
+                    continue;
+                }
+                add(path, Some(root.to_path_buf()), options, sources, problems);
+            }
+            Err(error) => {
+                let uri = error.path().unwrap_or(folder).to_string_lossy().into_owned();
+                problems.push(SourceProblem { uri, code: "unreadable", reason: error.to_string() });
+            }
+        }
+    }
+}
+
+fn add(
+    path: &Path,
+    root: Option<PathBuf>,
+    options: &Arc<ImportOptions>,
+    sources: &mut Vec<Source>,
+    problems: &mut Vec<SourceProblem>,
+) {
+    let uri = path.to_string_lossy().into_owned();
+    let problem = |code, reason: &str| SourceProblem { uri: uri.clone(), code, reason: reason.to_owned() };
+    match path.symlink_metadata() {
+        Err(error) => problems.push(problem("unreadable", &error.to_string())),
+        Ok(metadata) if metadata.file_type().is_symlink() => {
+            problems.push(problem("symlink", "a symbolic link, not followed"));
+        }
+        Ok(metadata) if !metadata.is_file() => {
+            problems.push(problem("not-a-file", "a device, pipe or socket, not read"));
+        }
+        Ok(_) => {
+            let source = Source::from_path(uri.clone(), path.to_path_buf(), root, options.clone());
+            let is_zip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
+            if !is_zip {
+                sources.push(source);
+                return;
+            }
+            match source.members() {
+                Ok(mut members) => {
+                    for name in members.names() {
+                        match members.read(&name) {
+                            Ok(member) => sources.push(member),
+                            Err(problem) => problems.push(problem),
+                        }
+                    }
+                }
+                Err(error) => problems.push(problem("bad-archive", &error.to_string())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Read as _;
+    use std::sync::Arc;
+
+    use super::{ImportOptions, Source, sources_from_paths};
+
+    #[test]
+    fn a_sibling_never_leaves_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("runs");
+        fs::create_dir(&inner).unwrap();
+        fs::write(folder.path().join("secret"), "x").unwrap();
+        fs::write(inner.join("a.traj"), "{}").unwrap();
+        fs::write(inner.join("report.json"), "{}").unwrap();
+        std::os::unix::fs::symlink("../secret", inner.join("link")).unwrap();
+        let path = inner.join("a.traj");
+        let source = Source::from_path("runs/a.traj".to_owned(), path, Some(inner.clone()), Arc::default());
+        assert_eq!(source.sibling("report.json").unwrap().uri(), "runs/report.json");
+        for hostile in ["../secret", "/etc/passwd", "link", "none", "."] {
+            assert!(source.sibling(hostile).is_err(), "{hostile}");
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bomb.jsonl.zst");
+        let bytes = zstd::encode_all(std::io::repeat(b'x').take(200 << 20), 3).unwrap();
+        fs::write(&path, bytes).unwrap();
+        let (sources, _) = sources_from_paths(&[path.to_string_lossy().into_owned()], &Arc::default());
+        let mut sink = std::io::sink();
+        let error = std::io::copy(&mut sources[0].open().unwrap(), &mut sink).unwrap_err();
+        assert!(error.to_string().contains("unpacks to more than"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_gives_its_files_in_order_and_says_what_it_skips() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.json", "a.json", ".hidden"] {
+            fs::write(folder.path().join(name), "{}").unwrap();
+        }
+        std::os::unix::fs::symlink("a.json", folder.path().join("link.json")).unwrap();
+        let given = folder.path().to_string_lossy().into_owned();
+        let (sources, problems) = sources_from_paths(&[given.clone()], &Arc::new(ImportOptions::default()));
+        let names: Vec<&str> = sources.iter().map(Source::name).collect();
+        assert_eq!(names, ["a.json", "b.json"]);
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].is_skip());
+        let (globbed, _) = sources_from_paths(&[format!("{given}/*a.json")], &Arc::default());
+        assert_eq!(globbed.len(), 1);
+    }
+}

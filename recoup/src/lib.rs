@@ -1,0 +1,26 @@
+//! recoup turns the failed runs of a tool-using LLM agent into a better agent.
+//!
+//! The stages, in the order data flows; each module may use those above it:
+//!
+//! 1. vocabulary: [`trajectory`] (a run as a graph of messages), [`task`], [`verdict`] (what is decided
+//!    about a run), [`id`], [`json`] and [`canonical`] (equal content has equal bytes), [`warning`];
+//! 2. edges: [`importers`] read what harnesses write, [`store`] keeps it, [`redaction`] removes secrets;
+//! 3. judging: [`statistics`];
+//! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong;
+//! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`report`] explains;
+//! 6. [`pipeline`]: the stages in order.
+//!
+//! Nothing here prints, reads an environment variable, looks at the clock or exits: same input and
+//! same seed, same bytes.
+
+#![warn(missing_docs)]
+
+pub mod canonical;
+pub mod id;
+pub mod json;
+pub mod task;
+pub mod trajectory;
+pub mod verdict;
+pub mod warning;
+
+pub mod importers;

@@ -1,0 +1,1 @@
+//! One module a group of formats; each reads the shared traces in place and skips, loudly, without them.
