@@ -1,5 +1,58 @@
-# The one place that says how this project is checked.
+# How this project is checked. `.ci/run` runs these targets on a clean machine.
 
-.PHONY: test
+CARGO ?= cargo
+# Peers live outside the checkout, so that a fresh clone finds them again.
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/recoup
+PEERS := $(CACHE)/peers
+# The newest Python that is at least 3.12: two of the peers need it.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.14 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && break; done)
+FUZZ_SECONDS ?= 1200
+
+.PHONY: test lint deny docs golden test-peers fuzz setup
+
+# All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
+# job, the tests and the benches, so dependencies build once.
 test:
-	cargo test --release --locked --workspace
+	$(CARGO) test --release --locked --workspace
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+	$(CARGO) check --release --locked -p recoup --no-default-features
+	$(CARGO) check --release --locked -p recoup-cli --features train
+
+# Licences and sources of every dependency.
+deny:
+	$(CARGO) deny --locked check licenses bans sources
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps --workspace
+
+# Golden files, from the scripts that stand beside them.
+golden:
+	python3 recoup/tests/golden/canonical.py
+	python3 recoup/tests/golden/wilson.py
+
+# What other people's programs say about our files: `harbor` reads the ATIF, `datasets` the rows, and
+# headless Chromium opens the report.
+test-peers: $(PEERS)/ready
+	$(CARGO) build --release --locked
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers
+
+$(PEERS)/ready: peers/requirements.txt
+	$(PYTHON) -m venv --clear $(PEERS)
+	$(PEERS)/bin/pip install --quiet -r peers/requirements.txt
+	touch $@
+
+# An hour of fuzzing, shared by three targets. Cases that are found go to recoup/tests/fixtures/fuzz/.
+fuzz:
+	for target in slicer canonical importers; do \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir fuzz $$target -- \
+			-max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=20 || exit 1; \
+	done
+
+# Tools that the checks need and a clean machine lacks.
+setup:
+	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-deny
+	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)

@@ -1,1 +1,63 @@
-fn main() {}
+//! The program `recoup`. It resolves what the user typed, calls a stage of the library and prints.
+
+mod args;
+mod clock;
+mod commands;
+mod failure;
+mod printer;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Arguments, Command};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// How a command ended, beside failing: the exit code says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// Everything was done; losses and exclusions included.
+    Done,
+    /// Done, but some records were quarantined or some files could not be read; they are listed.
+    Partly,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let printer = Printer::new(&arguments.global);
+    match run(&arguments, printer) {
+        Ok(Ended::Done) => ExitCode::SUCCESS,
+        Ok(Ended::Partly) => ExitCode::from(1),
+        Err(failure) => {
+            printer.error(&failure);
+            if printer.is_json() {
+                printer.json(&failure.to_json());
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
+    let out = match &arguments.command {
+        Command::Run(flags) => flags.out.as_deref(),
+        _ => None,
+    };
+    let settings = Settings::resolve(&arguments.global, out)?;
+    match &arguments.command {
+        Command::Run(flags) => commands::run::run(flags, &settings, printer),
+        Command::Import(flags) => commands::import::import(flags, &settings, printer),
+        Command::Diagnose => commands::diagnose::diagnose(&settings, printer),
+        Command::Ls(flags) => commands::ls::ls(flags, &settings, printer),
+        Command::Show(flags) => commands::show::show(flags, &settings, printer),
+        Command::Label(flags) => commands::label::label(flags, &settings, printer),
+        Command::Export(flags) => commands::export::export(flags, &settings, printer),
+        Command::Stats => commands::stats::stats(&settings, printer),
+        Command::Verify => commands::verify::verify(&settings, printer),
+        Command::Gc => commands::gc::gc(&settings, printer),
+        Command::Forget(flags) => commands::forget::forget(flags, &settings, printer),
+    }
+}

@@ -1,0 +1,319 @@
+//! What the user typed. Nothing here does work: paths are not opened, names are not looked up.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+/// Turn the failed runs of an LLM agent into a better agent.
+#[derive(Debug, Parser)]
+#[command(name = "recoup", version, about, propagate_version = true, max_term_width = 100)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Project folder that keeps runs and verdicts [default: .recoup]
+    #[arg(long, global = true, value_name = "DIR", env = "RECOUP_PROJECT")]
+    pub project: Option<PathBuf>,
+    /// Settings file [default: recoup.toml, where it exists]
+    #[arg(long, global = true, value_name = "FILE", env = "RECOUP_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Print machine-readable JSON on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Threads to use [default: all cores]
+    #[arg(long, global = true, value_name = "N", env = "RECOUP_THREADS", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// Say nothing on standard error but errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// When to use colors
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    pub color: ColorChoice,
+    /// Forbid every use of the network (no command uses it yet)
+    #[arg(long, global = true, env = "RECOUP_OFFLINE", action = ArgAction::SetTrue)]
+    pub offline: bool,
+}
+
+/// When to use colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Import runs, say what failed and whose fault it was, write training files and a report
+    Run(RunArgs),
+    /// Import runs
+    Import(ImportArgs),
+    /// List runs
+    Ls(LsArgs),
+    /// Show a run, with its decisive step and citations marked
+    Show(ShowArgs),
+    /// Attach an outcome, a task, an environment or a note to runs
+    Label(LabelArgs),
+    /// Diagnose runs that have not been diagnosed yet
+    Diagnose,
+    /// Write runs in a format that other programs read
+    Export(ExportArgs),
+    /// Count what the project holds
+    Stats,
+    /// Recompute every hash in the project
+    Verify,
+    /// Drop what nothing refers to
+    Gc,
+    /// Really delete runs: their records, verdicts and bytes
+    Forget(ForgetArgs),
+}
+
+/// Where runs come from and how their outcomes are read.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Files, folders, globs, archives (`.gz`, `.zst`, `.zip`), or `-` for standard input
+    #[arg(required_unless_present = "formats", value_name = "PATH")]
+    pub paths: Vec<String>,
+    /// List the formats that can be read, and stop
+    #[arg(long)]
+    pub formats: bool,
+    #[command(flatten)]
+    pub outcomes: OutcomeArgs,
+    /// Show what would be imported, and stop
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// How outcomes are read or attached.
+#[derive(Debug, Args)]
+pub struct OutcomeArgs {
+    /// CSV or JSONL with outcomes by trajectory, session or task id
+    #[arg(long, value_name = "FILE")]
+    pub outcomes: Option<PathBuf>,
+    /// Scorer to trust where a file has several
+    #[arg(long, value_name = "NAME")]
+    pub score: Option<String>,
+    /// Least score that counts as success [default: the scorer's own threshold or maximum]
+    #[arg(long, value_name = "X")]
+    pub success_at: Option<f64>,
+    /// Outcome to assume for runs without one
+    #[arg(long, value_name = "OUTCOME", value_enum)]
+    pub assume: Option<AssumeChoice>,
+    /// Largest record to read; larger ones are quarantined (`64MiB`, `1GiB`)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_record: Option<u64>,
+    /// Licence to record for these runs [default: own]
+    #[arg(long, value_name = "NAME")]
+    pub licence: Option<String>,
+}
+
+/// What `--assume` may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AssumeChoice {
+    /// They failed
+    Failure,
+}
+
+/// The main job.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Files, folders, globs, archives (`.gz`, `.zst`, `.zip`), or `-` for standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<String>,
+    /// Folder for the report and the training files [default: recoup-out]
+    #[arg(long, value_name = "DIR", env = "RECOUP_OUT")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub outcomes: OutcomeArgs,
+}
+
+/// Which runs to list.
+#[derive(Debug, Default, Args)]
+pub struct FilterArgs {
+    /// Outcome: success, failure, unknown
+    #[arg(long)]
+    pub outcome: Option<String>,
+    /// Party to blame: agent, infrastructure, user_simulator, verifier, environment, task, unknown
+    #[arg(long)]
+    pub blame: Option<String>,
+    /// Failure class: incomplete, constraint_violation, wrong_result, tool_error, hallucination, off_topic
+    #[arg(long)]
+    pub class: Option<String>,
+    /// Format the runs were read from
+    #[arg(long)]
+    pub format: Option<String>,
+    /// Agent
+    #[arg(long)]
+    pub agent: Option<String>,
+    /// Model
+    #[arg(long)]
+    pub model: Option<String>,
+    /// Task key
+    #[arg(long)]
+    pub task: Option<String>,
+    /// Harness
+    #[arg(long)]
+    pub harness: Option<String>,
+    /// Side of the split: train, validation, test, excluded
+    #[arg(long)]
+    pub split: Option<String>,
+    /// Text that occurs in the run, case-sensitive
+    #[arg(long, value_name = "TEXT")]
+    pub text: Option<String>,
+}
+
+/// A page of the list.
+#[derive(Debug, Args)]
+pub struct LsArgs {
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// Most runs to list
+    #[arg(long, short = 'n', default_value_t = 50)]
+    pub limit: u64,
+    /// Runs to pass over first
+    #[arg(long, default_value_t = 0)]
+    pub offset: u64,
+    /// Every run, whatever the limit
+    #[arg(long, conflicts_with_all = ["limit", "offset"])]
+    pub all: bool,
+}
+
+/// Which run to show.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The run's id, or the start of it
+    pub id: String,
+    /// Print long messages whole
+    #[arg(long)]
+    pub full: bool,
+    /// Do not page the output on a terminal
+    #[arg(long)]
+    pub no_pager: bool,
+}
+
+/// What to attach to which runs.
+#[derive(Debug, Args)]
+pub struct LabelArgs {
+    /// Ids of the runs, or the start of them
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// The outcome
+    #[arg(long, value_enum)]
+    pub outcome: Option<OutcomeChoice>,
+    /// The task's key
+    #[arg(long, value_name = "KEY")]
+    pub task: Option<String>,
+    /// The environment's name
+    #[arg(long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// JSON that brings the environment to the run's first state
+    #[arg(long, value_name = "JSON", requires = "environment")]
+    pub reset: Option<String>,
+    /// A note
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+}
+
+/// Outcomes a person may attach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutcomeChoice {
+    /// Solved
+    Success,
+    /// Not solved
+    Failure,
+    /// Nobody knows
+    Unknown,
+}
+
+/// What to export.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Ids of runs, or the start of them; all that the filters leave without any
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Format to write
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// Folder to write into
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Keep secrets and personal data in the files
+    #[arg(long)]
+    pub no_redact: bool,
+    #[arg(long, value_name = "OUTCOME")]
+    /// Only runs with this outcome
+    pub outcome: Option<String>,
+    #[arg(long, value_name = "KEY")]
+    /// Only runs of this task
+    pub task: Option<String>,
+}
+
+/// Formats to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One ATIF file a run
+    Atif,
+}
+
+/// Which runs to delete.
+#[derive(Debug, Args)]
+pub struct ForgetArgs {
+    /// Ids of runs, or the start of them
+    #[arg(value_name = "ID", required_unless_present = "matching")]
+    pub ids: Vec<String>,
+    /// Every run whose source path or text holds this pattern
+    #[arg(long, value_name = "TEXT", conflicts_with = "ids")]
+    pub matching: Option<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    pub yes: bool,
+}
+
+/// Reads `64MiB`, `1GiB`, `500kB`, `1048576`.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic() || letter == ' ');
+    let unit = text[digits.len()..].trim().to_ascii_lowercase();
+    let factor: u64 = match unit.as_str() {
+        "" | "b" => 1,
+        "kb" => 1000,
+        "k" | "kib" => 1 << 10,
+        "mb" => 1_000_000,
+        "m" | "mib" => 1 << 20,
+        "gb" => 1_000_000_000,
+        "g" | "gib" => 1 << 30,
+        _ => return Err(format!("unknown unit `{unit}`; use B, kB, MB, GB, KiB, MiB or GiB")),
+    };
+    let number: u64 = digits.trim().parse().map_err(|_| format!("`{digits}` is not a whole number"))?;
+    number.checked_mul(factor).filter(|size| *size > 0).ok_or_else(|| "out of range".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::{Arguments, parse_size};
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_size("64MiB"), Ok(64 << 20));
+        assert_eq!(parse_size("1 GB"), Ok(1_000_000_000));
+        assert_eq!(parse_size("12"), Ok(12));
+        assert!(parse_size("3 lightyears").is_err());
+        assert!(parse_size("0").is_err());
+    }
+}

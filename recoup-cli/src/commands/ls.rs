@@ -1,0 +1,103 @@
+//! `recoup ls`: one line a run.
+
+use recoup::store::{Filter, Page, Row};
+use recoup::trajectory::Status;
+use recoup::verdict::{Class, Party, Side};
+use recoup::visible::visible_controls;
+
+use super::project;
+use crate::Ended;
+use crate::args::{FilterArgs, LsArgs};
+use crate::failure::Failure;
+use crate::printer::{Look, Printer};
+use crate::settings::Settings;
+
+/// Lists runs.
+pub fn ls(flags: &LsArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+    let store = project::open(settings)?;
+    let filter = filter(&flags.filter, settings.threads)?;
+    let page = if flags.all { Page::all() } else { Page { offset: flags.offset, limit: flags.limit } };
+    let rows = store.list(&filter, page)?;
+    if printer.is_json() {
+        for row in &rows {
+            printer.json(row);
+        }
+        return Ok(Ended::Done);
+    }
+    if rows.is_empty() {
+        printer.note("no runs match");
+        return Ok(Ended::Done);
+    }
+    let header = format!(
+        "{:<12} {:<8} {:<15} {:<20} {:>5} {:>5} {:>8}  {}",
+        "ID", "OUTCOME", "BLAME", "CLASS", "NODES", "STEPS", "DECISIVE", "TASK"
+    );
+    printer.line(printer.paint(Look::Bold, header));
+    for row in &rows {
+        printer.line(line(row, printer));
+    }
+    let total = store.count(&filter)?;
+    if total > rows.len() as u64 {
+        let next = flags.offset + rows.len() as u64;
+        printer.note(format_args!("{} of {total} runs; more with `--offset {next}` or `--all`", rows.len()));
+    }
+    Ok(Ended::Done)
+}
+
+fn line(row: &Row, printer: Printer) -> String {
+    let outcome = match row.outcome {
+        Status::Success => printer.paint(Look::Green, format_args!("{:<8}", "success")),
+        Status::Failure => printer.paint(Look::Red, format_args!("{:<8}", "failure")),
+        Status::Unknown => printer.paint(Look::Yellow, format_args!("{:<8}", "unknown")),
+    };
+    let blame = row.blame.map_or("-", Party::as_str);
+    let blame = if row.suspected { format!("{blame}?") } else { blame.to_owned() };
+    let class = row.class.map_or("-", Class::as_str);
+    let decisive = row.decisive_step.map_or_else(|| "-".to_owned(), |step| step.to_string());
+    let (id, task) = (row.id.to_string(), visible_controls(&row.task));
+    let (nodes, steps) = (row.nodes, row.steps);
+    format!("{:<12} {outcome} {blame:<15} {class:<20} {nodes:>5} {steps:>5} {decisive:>8}  {task}", &id[..12])
+}
+
+/// The filter that the flags mean.
+pub fn filter(flags: &FilterArgs, threads: usize) -> Result<Filter, Failure> {
+    Ok(Filter {
+        outcome: outcome(flags.outcome.as_deref())?,
+        blame: word("blame", flags.blame.as_deref(), &Party::ALL, Party::as_str)?,
+        class: word("class", flags.class.as_deref(), &Class::ALL, Class::as_str)?,
+        split: word(
+            "split",
+            flags.split.as_deref(),
+            &[Side::Train, Side::Validation, Side::Test, Side::Excluded],
+            Side::as_str,
+        )?,
+        format: flags.format.clone(),
+        agent: flags.agent.clone(),
+        model: flags.model.clone(),
+        task: flags.task.clone(),
+        harness: flags.harness.clone(),
+        text: flags.text.clone(),
+        threads,
+        ..Filter::default()
+    })
+}
+
+/// An outcome by its word.
+pub fn outcome(given: Option<&str>) -> Result<Option<Status>, Failure> {
+    word("outcome", given, &[Status::Success, Status::Failure, Status::Unknown], Status::as_str)
+}
+
+fn word<T: Copy>(
+    flag: &str,
+    given: Option<&str>,
+    all: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Result<Option<T>, Failure> {
+    let Some(given) = given else { return Ok(None) };
+    if let Some(found) = all.iter().find(|value| name(**value) == given) {
+        return Ok(Some(*found));
+    }
+    let names: Vec<&str> = all.iter().map(|value| name(*value)).collect();
+    Err(Failure::user(format!("`{given}` is no value of `--{flag}`"))
+        .hint(format!("use one of {}", names.join(", "))))
+}

@@ -1,0 +1,120 @@
+//! Why a command could not do its work, in words for the person who typed it.
+//!
+//! One table of codes: each has an origin, says whether trying again may help, and sets the exit code.
+//! Messages go to standard error as the cause, then `hint: …`; with `--json` the same stands on the
+//! last line of standard output.
+
+use std::fmt;
+
+use recoup::importers::SinkError;
+use recoup::store::StoreError;
+use serde::Serialize;
+
+/// Who can do something about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// The command line, the settings, the place it was started in.
+    User,
+    /// A file that was read.
+    Input,
+    /// The machine: disk, memory, permissions.
+    Machine,
+    /// recoup itself.
+    Bug,
+}
+
+/// A failure that ends a command with exit code 2.
+#[derive(Debug)]
+pub struct Failure {
+    origin: Origin,
+    code: &'static str,
+    message: String,
+    hint: Option<String>,
+    retryable: bool,
+}
+
+impl Failure {
+    /// Something about the command line or its surroundings.
+    pub fn user(message: impl Into<String>) -> Self {
+        Self {
+            origin: Origin::User,
+            code: "usage",
+            message: message.into(),
+            hint: None,
+            retryable: false,
+        }
+    }
+
+    /// The machine refused: a file could not be written or read.
+    pub fn machine(doing: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self {
+            origin: Origin::Machine,
+            code: "io",
+            message: format!("{doing}: {}", chain(error)),
+            hint: None,
+            retryable: true,
+        }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Sets the stable word of the cause.
+    #[must_use]
+    pub fn code(mut self, code: &'static str) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// The failure as JSON, for the last line of standard output.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "error": {
+                "code": self.code,
+                "origin": self.origin,
+                "retryable": self.retryable,
+                "message": self.message,
+                "hint": self.hint,
+            }
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<SinkError> for Failure {
+    fn from(error: SinkError) -> Self {
+        match error.0.downcast::<StoreError>() {
+            Ok(store) => (*store).into(),
+            Err(other) => Self::machine("cannot store what was read", other.as_ref()),
+        }
+    }
+}
+
+/// An error with its causes, outermost first.
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut out = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let text = cause.to_string();
+        if !out.contains(&text) {
+            out.push_str(": ");
+            out.push_str(&text);
+        }
+        next = cause.source();
+    }
+    out
+}

@@ -1,0 +1,175 @@
+//! The printer: the one way out. Data goes to standard output, everything else to standard error.
+//!
+//! Text from traces passes through [`visible_controls`] before it reaches a terminal, so an escape
+//! sequence in an observation is shown, not obeyed.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use recoup::reporter::Reporter;
+use recoup::visible::visible_controls;
+use serde::Serialize;
+
+use crate::args::{ColorChoice, Global};
+
+/// Where output goes and how it looks.
+#[derive(Clone, Copy, Debug)]
+pub struct Printer {
+    json: bool,
+    quiet: bool,
+    colors: bool,
+}
+
+/// Looks that mean something; without colors they vanish and the text still says it.
+#[derive(Clone, Copy, Debug)]
+pub enum Look {
+    /// A heading.
+    Bold,
+    /// Secondary.
+    Dim,
+    /// Good.
+    Green,
+    /// Bad.
+    Red,
+    /// Look here.
+    Yellow,
+    /// A citation.
+    Mark,
+}
+
+impl Printer {
+    /// A printer as the flags and the terminal want it.
+    pub fn new(global: &Global) -> Self {
+        let colors = match global.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        };
+        Self { json: global.json, quiet: global.quiet, colors }
+    }
+
+    /// True when standard output is for programs.
+    pub fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// One line of data. A reader that went away (`| head`) ends the program quietly.
+    pub fn line(self, text: impl Display) {
+        write_out(&format!("{text}\n"));
+    }
+
+    /// One JSON object on one line of standard output.
+    pub fn json<T: Serialize>(self, value: &T) {
+        match serde_json::to_string(value) {
+            Ok(text) => self.line(text),
+            Err(error) => self.error(error),
+        }
+    }
+
+    /// Something a person should know; left out when quiet.
+    pub fn note(self, text: impl Display) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "{}", visible_controls(&text.to_string()));
+        }
+    }
+
+    /// A warning; left out when quiet.
+    pub fn warn(self, text: impl Display) {
+        self.note(format_args!("warning: {text}"));
+    }
+
+    /// An error, always.
+    pub fn error(self, text: impl Display) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    /// Text with a look, where colors are on.
+    pub fn paint(self, look: Look, text: impl Display) -> String {
+        if !self.colors {
+            return text.to_string();
+        }
+        let code = match look {
+            Look::Bold => "1",
+            Look::Dim => "2",
+            Look::Green => "32",
+            Look::Red => "31",
+            Look::Yellow => "33",
+            Look::Mark => "1;4;33",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+
+    /// Whether output is painted.
+    pub fn has_colors(self) -> bool {
+        self.colors
+    }
+
+    /// Progress bars on standard error, where that is a terminal.
+    pub fn progress(self) -> Progress {
+        Progress { printer: self, shown: !self.quiet && io::stderr().is_terminal(), bar: None }
+    }
+}
+
+/// Writes data; ends the program as a closed pipe asks, without a message.
+pub fn write_out(text: &str) {
+    if let Err(error) = io::stdout().lock().write_all(text.as_bytes()) {
+        let code = if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 };
+        #[expect(clippy::exit, reason = "nobody is left to hand an error to")]
+        std::process::exit(code);
+    }
+}
+
+/// Progress bars.
+pub struct Progress {
+    printer: Printer,
+    shown: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Reporter for Progress {
+    fn stage(&mut self, name: &str, total: Option<u64>) {
+        self.finish();
+        if !self.shown {
+            return;
+        }
+        let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+        let template = match total {
+            Some(_) => "{prefix:>10} [{bar:30}] {pos}/{len} {eta}",
+            None => "{prefix:>10} {spinner} {pos}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(name.to_owned());
+        self.bar = Some(bar);
+    }
+
+    fn advance(&mut self, count: u64) {
+        if let Some(bar) = &self.bar {
+            bar.inc(count);
+        }
+    }
+
+    fn note(&mut self, message: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.printer.note(message)),
+            None => self.printer.note(message),
+        }
+    }
+}
+
+impl Progress {
+    /// Clears the bar.
+    pub fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

@@ -1,0 +1,124 @@
+//! Settings: flags over environment variables over `recoup.toml`, resolved once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use recoup::importers::{ImportOptions, Scoring};
+use serde::{Deserialize, Serialize};
+
+use crate::args::{Global, OutcomeArgs};
+use crate::failure::Failure;
+
+/// Folder that keeps runs and verdicts, where nothing else is said.
+const PROJECT_DEFAULT: &str = ".recoup";
+/// Folder for the report and the training files, where nothing else is said.
+const OUT_DEFAULT: &str = "recoup-out";
+/// Settings file, where nothing else is said.
+const CONFIG_DEFAULT: &str = "recoup.toml";
+
+/// `recoup.toml`: a section a stage, every key optional.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    project: Option<PathBuf>,
+    out: Option<PathBuf>,
+    threads: Option<u16>,
+    #[serde(default)]
+    import: ImportSection,
+}
+
+/// `[import]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ImportSection {
+    score: Option<String>,
+    success_at: Option<f64>,
+    max_record_bytes: Option<u64>,
+    licence: Option<String>,
+}
+
+/// What every command may need to know, settled.
+#[derive(Debug)]
+pub struct Settings {
+    pub project: PathBuf,
+    pub out: PathBuf,
+    pub threads: usize,
+    import: ImportSection,
+}
+
+/// The settings that decide what a run gives, as they are stored beside its artifacts.
+#[derive(Debug, Serialize)]
+pub struct Resolved<'a> {
+    pub score: Option<&'a str>,
+    pub success_at: Option<f64>,
+    pub max_record_bytes: u64,
+    pub licence: &'a str,
+}
+
+impl Settings {
+    /// Resolves flags and environment (which clap has merged) over the settings file.
+    pub fn resolve(global: &Global, out: Option<&Path>) -> Result<Self, Failure> {
+        let file = read_file(global.config.as_deref())?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            project: global.project.clone().or(file.project).unwrap_or_else(|| PROJECT_DEFAULT.into()),
+            out: out.map(Path::to_path_buf).or(file.out).unwrap_or_else(|| OUT_DEFAULT.into()),
+            threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
+            import: file.import,
+        })
+    }
+
+    /// Options of an import.
+    pub fn import_options(&self, flags: &OutcomeArgs) -> Arc<ImportOptions> {
+        let default = ImportOptions::default();
+        Arc::new(ImportOptions {
+            scoring: Scoring {
+                score: flags.score.clone().or_else(|| self.import.score.clone()),
+                success_at: flags.success_at.or(self.import.success_at),
+            },
+            record_bytes_max: flags
+                .max_record
+                .or(self.import.max_record_bytes)
+                .unwrap_or(default.record_bytes_max),
+            threads: self.threads,
+            licence: flags.licence.clone().or_else(|| self.import.licence.clone()).unwrap_or(default.licence),
+            ..default
+        })
+    }
+}
+
+impl<'a> Resolved<'a> {
+    /// The part of import options that decides content; threads do not.
+    pub fn of(options: &'a ImportOptions) -> Self {
+        Self {
+            score: options.scoring.score.as_deref(),
+            success_at: options.scoring.success_at,
+            max_record_bytes: options.record_bytes_max,
+            licence: &options.licence,
+        }
+    }
+}
+
+fn read_file(named: Option<&Path>) -> Result<File, Failure> {
+    let path = named.unwrap_or(Path::new(CONFIG_DEFAULT));
+    if named.is_none() && !path.exists() {
+        return Ok(File::default());
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::user(format!("cannot read settings `{}`: {error}", path.display())))?;
+    toml::from_str(&text).map_err(|error| {
+        Failure::user(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
+            .hint("known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, `licence`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::File;
+
+    #[test]
+    fn a_misspelled_key_is_an_error() {
+        let error = toml::from_str::<File>("[import]\nsucces_at = 1.0\n").unwrap_err();
+        assert!(error.to_string().contains("succes_at"), "{error}");
+    }
+}

@@ -1,0 +1,165 @@
+//! Files that are broken, hostile, or not there: a clear message, the right exit code, and everything
+//! else imported.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use crate::bench::{Bench, chat_line};
+
+/// One good run beside whatever is bad.
+fn good() -> String {
+    chat_line("good", "t", Some(false), "no idea")
+}
+
+#[test]
+fn a_wrong_flag_is_named() {
+    insta::assert_snapshot!(Bench::new().snapshot(&["run", "--frobnicate", "x"]));
+}
+
+#[test]
+fn a_missing_path_is_named() {
+    insta::assert_snapshot!(Bench::new().snapshot(&["run", "nowhere"]));
+}
+
+#[test]
+fn an_empty_folder_is_no_project() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("empty")).unwrap();
+    insta::assert_snapshot!(bench.snapshot(&["run", "empty"]));
+    insta::assert_snapshot!(bench.snapshot(&["ls"]));
+}
+
+#[test]
+fn a_folder_of_unrelated_files_says_so() {
+    let bench = Bench::new();
+    bench.write("stuff/README.md", "# Hello\n");
+    bench.write("stuff/config.json", "{\"a\": 1}\n");
+    insta::assert_snapshot!(bench.snapshot(&["run", "stuff"]));
+}
+
+#[test]
+fn a_bad_line_costs_only_itself() {
+    let bench = Bench::new();
+    let text = format!("{}{{\"messages\": [{{\"role\"\n{}", good(), chat_line("b", "t", None, "x"));
+    bench.write("runs.jsonl", text);
+    insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl"]));
+    let summary = bench.json(&["import", "runs.jsonl", "--json"], 1);
+    assert_eq!(summary["trajectories"], 2);
+    assert_eq!(summary["duplicates"], 2);
+    assert_eq!(summary["quarantined"], 1);
+}
+
+#[test]
+fn encodings_and_marks() {
+    let bench = Bench::new();
+    bench.write("bom.jsonl", format!("\u{feff}{}", good()));
+    let utf16: Vec<u8> = format!("\u{feff}{}", good()).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bench.write("utf16.jsonl", utf16);
+    let mut latin = chat_line("latin", "t", None, "caf_").into_bytes();
+    let at = latin.iter().rposition(|byte| *byte == b'_').unwrap();
+    latin[at] = 0xe9;
+    bench.write("latin.jsonl", latin);
+    let summary = bench.json(&["import", "bom.jsonl", "latin.jsonl", "--json"], 0);
+    assert_eq!(summary["trajectories"], 2);
+    assert_eq!(bench.output(&["import", "utf16.jsonl"]).status.code(), Some(2));
+}
+
+#[test]
+fn python_numbers_and_lone_surrogates_are_read_with_a_loss() {
+    let bench = Bench::new();
+    let text = r#"{"id":"a","reward":NaN,"messages":[{"role":"user","content":"hi \ud83d"},{"role":"assistant","content":"x"}]}"#;
+    bench.write("runs.jsonl", format!("{text}\n"));
+    let summary = bench.json(&["import", "runs.jsonl", "--json"], 0);
+    assert_eq!(summary["trajectories"], 1);
+    let text = bench.snapshot(&["import", "runs.jsonl"]);
+    assert!(text.contains("lone surrogate became U+FFFD"), "{text}");
+}
+
+#[test]
+fn a_record_above_the_limit_is_quarantined() {
+    let bench = Bench::new();
+    let huge = chat_line("huge", "t", None, &"x".repeat(100_000));
+    bench.write("runs.jsonl", format!("{}{huge}{}", good(), chat_line("c", "t", None, "y")));
+    let summary = bench.json(&["import", "runs.jsonl", "--max-record", "50kB", "--json"], 1);
+    assert_eq!((summary["trajectories"].as_u64(), summary["quarantined"].as_u64()), (Some(2), Some(1)));
+    let summary = bench.json(&["import", "runs.jsonl", "--json"], 0);
+    assert_eq!(summary["new"], 1);
+}
+
+#[test]
+fn deep_nesting_and_duplicate_keys_are_survived() {
+    let bench = Bench::new();
+    let deep = format!("{{\"messages\":{}\n", "[".repeat(200_000));
+    let twice = r#"{"id":"a","id":"b","messages":[{"role":"user","content":"hi"}]}"#;
+    bench.write("runs.jsonl", format!("{}{deep}{twice}\n", good()));
+    let summary = bench.json(&["import", "runs.jsonl", "--json"], 1);
+    assert!(summary["trajectories"].as_u64() >= Some(1), "{summary}");
+}
+
+#[test]
+fn links_and_pipes_in_a_folder_are_passed_over() {
+    let bench = Bench::new();
+    bench.write("runs/a.jsonl", good());
+    bench.write("secret.jsonl", chat_line("secret", "t", None, "x"));
+    std::os::unix::fs::symlink("../secret.jsonl", bench.path("runs/link.jsonl")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(bench.path("runs/pipe.jsonl")).status().unwrap();
+    assert!(made.success());
+    let summary = bench.json(&["import", "runs", "--json"], 0);
+    assert_eq!(summary["trajectories"], 1);
+}
+
+#[test]
+fn compressed_files_archives_and_standard_input_work() {
+    let bench = Bench::new();
+    bench.write("a.jsonl", good());
+    for (program, name) in [("gzip", "a.jsonl.gz"), ("zstd", "a.jsonl.zst")] {
+        let packed = std::process::Command::new(program).arg("-kq").arg(bench.path("a.jsonl")).status();
+        if packed.is_ok_and(|status| status.success()) {
+            let summary = bench.json(&["import", name, "--json", "--project", name.rsplit('.').next().unwrap()], 0);
+            assert_eq!(summary["new"], 1, "{name}");
+        } else {
+            eprintln!("SKIPPED: no `{program}`");
+        }
+    }
+    let mut child = bench
+        .command(&["import", "-", "--json", "--project", "stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(good().as_bytes()).unwrap();
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn an_unreadable_settings_file_is_named() {
+    let bench = Bench::new();
+    bench.write("recoup.toml", "[import]\nsucces_at = 1.0\n");
+    bench.write("a.jsonl", good());
+    insta::assert_snapshot!(bench.snapshot(&["import", "a.jsonl"]));
+}
+
+#[test]
+fn a_project_that_is_no_project_is_named() {
+    let bench = Bench::new();
+    bench.write(".recoup/store.sqlite", "this is not a database, but long enough to look at".repeat(30));
+    bench.write("a.jsonl", good());
+    let output = bench.output(&["import", "a.jsonl"]);
+    assert_eq!(output.status.code(), Some(2), "{}", bench.render(&output));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("store.sqlite"), "{text}");
+}
+
+#[test]
+fn escape_sequences_in_a_trace_never_reach_the_terminal() {
+    let bench = Bench::new();
+    let hostile = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}";
+    bench.write("a.jsonl", chat_line("a", hostile, Some(false), hostile));
+    assert_eq!(bench.output(&["run", "a.jsonl"]).status.code(), Some(0));
+    let id = bench.json_lines(&["ls", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    for arguments in [&["ls"][..], &["show", &id]] {
+        let output = bench.output(arguments);
+        assert!(!output.stdout.contains(&0x1b) && !output.stdout.contains(&0x07), "{arguments:?}");
+        assert!(!String::from_utf8_lossy(&output.stdout).contains('\u{202e}'), "{arguments:?}");
+    }
+}

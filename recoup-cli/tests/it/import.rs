@@ -1,0 +1,93 @@
+//! Importing: counts, outcomes from elsewhere, growing files.
+
+use crate::bench::{Bench, chat_line};
+
+#[test]
+fn an_import_is_idempotent_and_a_grown_file_adds_only_its_new_lines() {
+    let bench = Bench::new();
+    let first = chat_line("a", "t", Some(true), "x");
+    bench.write("runs.jsonl", &first);
+    assert_eq!(bench.json(&["import", "runs.jsonl", "--json"], 0)["new"], 1);
+    assert_eq!(bench.json(&["import", "runs.jsonl", "--json"], 0)["new"], 0);
+    bench.write("runs.jsonl", first + &chat_line("b", "t", Some(false), "y"));
+    let summary = bench.json(&["import", "runs.jsonl", "--json"], 0);
+    assert_eq!((summary["new"].as_u64(), summary["duplicates"].as_u64()), (Some(1), Some(1)));
+}
+
+#[test]
+fn a_moved_file_adds_nothing() {
+    let bench = Bench::new();
+    let row = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"},{\"role\":\"assistant\",\"content\":\"x\"}]}\n";
+    bench.write("a/runs.jsonl", row);
+    bench.write("b/other.jsonl", row);
+    assert_eq!(bench.json(&["import", "a", "--json"], 0)["new"], 1);
+    assert_eq!(bench.json(&["import", "b", "--json"], 0)["new"], 0);
+}
+
+#[test]
+fn the_summary_has_the_promised_keys() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("a", "t", Some(false), "x"));
+    for command in ["import", "run"] {
+        let summary = bench.json(&[command, "runs.jsonl", "--json"], 0);
+        for key in [
+            "files", "trajectories", "new", "duplicates", "nodes", "tool_calls", "tool_results", "quarantined",
+            "outcomes", "blame", "formats", "diagnosed", "exported", "report",
+        ] {
+            assert!(summary.get(key).is_some(), "{key} of {command} in {summary}");
+        }
+        assert_eq!(summary["formats"]["openai-chat"]["nodes"], 2);
+        assert_eq!(summary["outcomes"]["failure"], 1);
+    }
+}
+
+#[test]
+fn outcomes_come_from_a_file() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("a", "t1", None, "x") + &chat_line("b", "t2", None, "y"));
+    bench.write("outcomes.csv", "run_id,success\na,true\n");
+    bench.write("outcomes.jsonl", "{\"task_id\":\"t2\",\"outcome\":\"failure\"}\n{\"task_id\":\"t9\",\"outcome\":\"failure\"}\n");
+    insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--outcomes", "outcomes.csv"]));
+    insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--outcomes", "outcomes.jsonl"]));
+    let outcome = |native: &str| {
+        let rows = bench.json_lines(&["ls", "--json"]);
+        rows.iter().find(|row| row["native_id"] == native).unwrap()["outcome"].clone()
+    };
+    assert_eq!((outcome("a"), outcome("b")), ("success".into(), "failure".into()));
+}
+
+#[test]
+fn an_outcome_file_that_says_nothing_is_refused() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("a", "t1", None, "x"));
+    bench.write("outcomes.csv", "run_id,success\na,perhaps\n");
+    insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--outcomes", "outcomes.csv"]));
+}
+
+#[test]
+fn an_assumed_failure_gives_way_to_any_other_word() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("a", "t1", None, "x"));
+    let summary = bench.json(&["import", "runs.jsonl", "--assume", "failure", "--json"], 0);
+    assert_eq!(summary["outcomes"]["failure"], 1);
+    let id = bench.json_lines(&["ls", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(bench.output(&["label", &id, "--outcome", "success"]).status.code(), Some(0));
+    assert_eq!(bench.json_lines(&["ls", "--json"])[0]["outcome"], "success");
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let bench = Bench::new();
+    bench.write("runs/a.jsonl", chat_line("a", "t1", None, "x"));
+    bench.write("runs/notes.md", "# notes\n");
+    insta::assert_snapshot!(bench.snapshot(&["import", "runs", "--dry-run"]));
+    assert!(!bench.path(".recoup").exists());
+}
+
+#[test]
+fn formats_are_listed() {
+    let text = Bench::new().snapshot(&["import", "--formats"]);
+    for format in ["openai-chat", "inspect", "swe-agent", "atif", "codex"] {
+        assert!(text.contains(format), "{format} in {text}");
+    }
+}

@@ -1,0 +1,99 @@
+//! Listing, showing, labelling, forgetting.
+
+use crate::bench::{Bench, chat_line};
+
+/// A project with three runs of one task: success, failure, unknown.
+fn three() -> Bench {
+    let bench = Bench::new();
+    let text = [
+        chat_line("one", "sum", Some(true), "the sum is 4"),
+        chat_line("two", "sum", Some(false), "the sum is 5"),
+        chat_line("three", "sum", None, "the sum is 6"),
+    ];
+    bench.write("runs.jsonl", text.concat());
+    assert_eq!(bench.output(&["import", "runs.jsonl"]).status.code(), Some(0));
+    bench
+}
+
+fn id(bench: &Bench, native: &str) -> String {
+    let rows = bench.json_lines(&["ls", "--json"]);
+    let row = rows.iter().find(|row| row["native_id"] == native).unwrap();
+    row["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_list_has_one_line_a_run() {
+    insta::assert_snapshot!(three().snapshot(&["ls"]));
+}
+
+#[test]
+fn a_list_is_filtered_and_paged() {
+    let bench = three();
+    assert_eq!(bench.json_lines(&["ls", "--json", "--outcome", "failure"]).len(), 1);
+    assert_eq!(bench.json_lines(&["ls", "--json", "--text", "sum is 6"]).len(), 1);
+    assert_eq!(bench.json_lines(&["ls", "--json", "--format", "openai-chat"]).len(), 3);
+    assert_eq!(bench.json_lines(&["ls", "--json", "-n", "2", "--offset", "1"]).len(), 2);
+    assert_eq!(bench.json_lines(&["ls", "--json", "--model", "none"]).len(), 0);
+    insta::assert_snapshot!(bench.snapshot(&["ls", "--outcome", "lost"]));
+}
+
+#[test]
+fn every_row_has_the_promised_keys() {
+    for row in three().json_lines(&["ls", "--json"]) {
+        for key in ["id", "format", "task", "outcome", "blame", "nodes", "decisive_step"] {
+            assert!(row.get(key).is_some(), "{key} in {row}");
+        }
+    }
+}
+
+#[test]
+fn a_run_is_shown() {
+    let bench = three();
+    let id = id(&bench, "two");
+    let text = bench.snapshot(&["show", &id[..16]]).replace(&id, "[id]");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn an_id_that_is_not_there_is_named() {
+    insta::assert_snapshot!(three().snapshot(&["show", "ffff"]));
+}
+
+#[test]
+fn a_label_decides_the_outcome_and_can_be_taken_back() {
+    let bench = three();
+    let id = id(&bench, "three");
+    assert_eq!(bench.output(&["label", &id, "--outcome", "success", "--note", "looked at it"]).status.code(), Some(0));
+    assert_eq!(bench.json_lines(&["ls", "--json", "--outcome", "success"]).len(), 2);
+    assert_eq!(bench.output(&["label", &id, "--outcome", "failure"]).status.code(), Some(0));
+    let rows = bench.json_lines(&["ls", "--json", "--outcome", "failure"]);
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1]["note"], "looked at it");
+    insta::assert_snapshot!(bench.snapshot(&["label", &id]));
+}
+
+#[test]
+fn a_forgotten_run_leaves_no_bytes() {
+    let bench = three();
+    let id = id(&bench, "three");
+    insta::assert_snapshot!(bench.snapshot(&["forget", &id]).replace(&id, "[id]"));
+    assert_eq!(bench.output(&["forget", &id, "--yes"]).status.code(), Some(0));
+    assert_eq!(bench.json_lines(&["ls", "--json"]).len(), 2);
+    for entry in std::fs::read_dir(bench.path(".recoup")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(!bytes.windows(8).any(|window| window == b"sum is 6"), "{}", path.display());
+        }
+    }
+    assert_eq!(bench.output(&["verify"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_project_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = three();
+    let mode = std::fs::metadata(bench.path(".recoup")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert_eq!(std::fs::read_to_string(bench.path(".recoup/.gitignore")).unwrap(), "*\n");
+}

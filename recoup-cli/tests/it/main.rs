@@ -1,0 +1,19 @@
+//! The program's tests: through the door the user uses. One module a command or a theme; each test is
+//! a folder, a command line and a literal answer.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, unreachable_pub)]
+
+/// A folder to work in, and commands whose exit code and output are snapshots.
+mod bench;
+
+/// Importing: formats of input, outcomes from elsewhere, resuming.
+mod import;
+
+/// Listing, showing, labelling, forgetting.
+mod look;
+
+/// The main job on the bundled examples and on the shared traces.
+mod run;
+
+/// Files that are broken, hostile, or not there.
+mod bad_input;
