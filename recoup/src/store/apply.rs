@@ -1,0 +1,182 @@
+//! Applying a plan: the rows of one batch, inside one transaction.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::pack::Frame;
+use super::plan::{NewRun, Plan, Ref, Waiting, tag};
+use super::revisions::Fate;
+use super::{StoreError, join, varint, verdicts};
+use crate::id::TrajectoryKey;
+use crate::task::goal_hash;
+use crate::trajectory::Sealed;
+use crate::verdict::{Content, Producer, Verdict};
+
+/// First free ids of the tables that a plan writes to.
+struct Ids {
+    pack: i64,
+    blob: i64,
+    node: i64,
+}
+
+impl Ids {
+    fn blob(&self, blob: Ref) -> i64 {
+        match blob {
+            Ref::Stored(id) => id,
+            Ref::New(index) => self.blob + index as i64,
+        }
+    }
+
+    fn node(&self, node: Ref) -> i64 {
+        match node {
+            Ref::Stored(id) => id,
+            Ref::New(index) => self.node + index as i64,
+        }
+    }
+}
+
+/// Writes a plan; the caller commits.
+pub(super) fn apply(
+    connection: &Connection,
+    plan: &Plan,
+    batch: &[Waiting],
+    now: &str,
+) -> Result<(), StoreError> {
+    let ids = Ids {
+        pack: next_id(connection, "pack")?,
+        blob: next_id(connection, "blob")?,
+        node: next_id(connection, "node")?,
+    };
+    put_packs(connection, &plan.frames, ids.pack)?;
+    put_blobs(connection, plan, &ids)?;
+    let mut node = connection.prepare_cached("INSERT INTO node VALUES(?1, ?2, ?3, ?4)")?;
+    for (index, new) in plan.nodes.iter().enumerate() {
+        let parent = new.parent.map_or(0, |parent| ids.node(parent));
+        node.execute((ids.node(Ref::New(index)), parent, new.hash.0.0, ids.blob(new.blob)))?;
+    }
+    let mut media = connection.prepare_cached("INSERT INTO media VALUES(?1, ?2)")?;
+    for (hash, blob) in &plan.media {
+        media.execute((hash.0, ids.blob(Ref::New(*blob))))?;
+    }
+    for (waiting, (fate, run)) in batch.iter().zip(&plan.runs) {
+        if let (Fate::New { base, ordinal, latest, .. }, Some(run)) = (*fate, run) {
+            put_run(connection, &ids, &waiting.sealed, run, (base, ordinal, latest), now)?;
+        }
+    }
+    Ok(())
+}
+
+/// The first id of a table that was not given yet.
+pub(super) fn next_id(connection: &Connection, table: &str) -> rusqlite::Result<i64> {
+    let mut statement =
+        connection.prepare_cached(&format!("SELECT ifnull(max(rowid), 0) + 1 FROM {table}"))?;
+    statement.query_row([], |row| row.get(0))
+}
+
+/// Writes packs under ids that follow each other.
+pub(super) fn put_packs(connection: &Connection, frames: &[Frame], first: i64) -> rusqlite::Result<()> {
+    let mut pack = connection.prepare_cached("INSERT INTO pack VALUES(?1, ?2, ?3, ?4)")?;
+    for (index, frame) in frames.iter().enumerate() {
+        pack.execute((first + index as i64, frame.kind as i64, frame.raw_len as i64, &frame.data))?;
+    }
+    Ok(())
+}
+
+fn put_blobs(connection: &Connection, plan: &Plan, ids: &Ids) -> rusqlite::Result<()> {
+    let mut blob = connection.prepare_cached("INSERT INTO blob VALUES(?1, ?2, ?3, ?4, ?5)")?;
+    // Another body with the same 64 bits keeps the entry; this one is then stored again when it recurs.
+    let mut entry = connection.prepare_cached("INSERT OR IGNORE INTO blob_tag VALUES(?1, ?2)")?;
+    for (index, new) in plan.blobs.iter().enumerate() {
+        let id = ids.blob(Ref::New(index));
+        let pack = ids.pack + new.place.pack as i64;
+        let (offset, len) = (new.place.offset as i64, new.place.len as i64);
+        blob.execute((id, pack, offset, len, new.hash.map(|hash| hash.0)))?;
+        if let Some(hash) = new.hash {
+            entry.execute((tag(hash), id))?;
+        }
+    }
+    Ok(())
+}
+
+fn put_run(
+    connection: &Connection,
+    ids: &Ids,
+    sealed: &Sealed,
+    run: &NewRun,
+    (base, ordinal, latest): (TrajectoryKey, u64, bool),
+    now: &str,
+) -> Result<(), StoreError> {
+    let head = &sealed.head;
+    if latest {
+        let mut older =
+            connection.prepare_cached("UPDATE trajectory SET latest = 0 WHERE base = ?1 AND ordinal = ?2")?;
+        older.execute((base.0.0, ordinal as i64))?;
+    }
+    let seq = next_id(connection, "trajectory")?;
+    let goal = (!head.task.goal.trim().is_empty()).then(|| goal_hash(&head.task.goal).0);
+    let agents: Vec<&str> = head.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let outcome = head.outcome();
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO trajectory(seq, id, key, base, ordinal, latest, format, source, sha256, span_start,
+           span_end, native_id, task, derived, goal, origin, outcome, score, nodes, steps, tool_calls,
+           tool_results, agents, model, harness, trial)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+           ?21, ?22, ?23, ?24, ?25, ?26)",
+    )?;
+    statement.execute(params![
+        seq,
+        head.id.0.0,
+        head.key.0.0,
+        base.0.0,
+        ordinal as i64,
+        latest,
+        head.source.format,
+        source_id(connection, &head.source.uri)?,
+        head.source.sha256,
+        head.source.span.map(|span| span.start as i64),
+        head.source.span.map(|span| span.end as i64),
+        sealed.native_id,
+        head.task.key.0,
+        head.task.derived,
+        goal,
+        head.origin.as_ref().map(|origin| origin.trajectory.0.0),
+        outcome.status.as_str(),
+        outcome.score,
+        sealed.bodies.len() as i64,
+        sealed.step_count as i64,
+        sealed.tool_call_count as i64,
+        sealed.tool_result_count as i64,
+        agents.join("\n"),
+        head.model(agents.first().copied().unwrap_or_default()),
+        head.harness.as_ref().map(|harness| &harness.name),
+        head.trial,
+    ])?;
+    let main_leaf = head.leaves.get(head.main_leaf).and_then(|leaf| leaf.node);
+    let nodes: Vec<i64> = run.nodes.iter().map(|node| ids.node(*node)).collect();
+    let mut content = connection.prepare_cached("INSERT INTO content VALUES(?1, ?2, ?3, ?4)")?;
+    content.execute(params![
+        seq,
+        ids.blob(Ref::New(run.record)),
+        varint::encode(nodes.iter().copied()),
+        main_leaf.and_then(|position| nodes.get(position)),
+    ])?;
+    let mut media = connection.prepare_cached("INSERT OR IGNORE INTO trajectory_media VALUES(?1, ?2)")?;
+    for (hash, _) in &sealed.media {
+        media.execute((seq, hash.0))?;
+    }
+    join::put_aliases(connection, seq, sealed)?;
+    for label in &sealed.labels {
+        let content = Content::ReferenceLabel(label.clone());
+        let verdict = Verdict::new(head.id, Producer::rules("import", 1), Vec::new(), content, now);
+        verdicts::put(connection, seq, &verdict)?;
+    }
+    Ok(())
+}
+
+fn source_id(connection: &Connection, uri: &str) -> Result<i64, StoreError> {
+    let mut known = connection.prepare_cached("SELECT id FROM source WHERE uri = ?1")?;
+    if let Some(id) = known.query_row([uri], |row| row.get(0)).optional()? {
+        return Ok(id);
+    }
+    connection.prepare_cached("INSERT INTO source(uri) VALUES(?1)")?.execute([uri])?;
+    Ok(connection.last_insert_rowid())
+}

@@ -1,0 +1,164 @@
+//! Importing: runs are taken in input order, planned in batches and committed.
+//!
+//! A batch is committed whole, so a process that is killed leaves whole runs and no half ones; the
+//! same import started again finds them as duplicates and goes on. Commits are what another process
+//! waits for, so a batch is bounded ([`BATCH_RUNS`], [`BATCH_BYTES`], [`BATCH_NODES`]) and nothing is
+//! computed inside the transaction that could be computed before.
+//!
+//! A killed process loses what was not committed. A power cut may also lose the last commits before
+//! it, never part of one; once [`Import::finish`] has returned, everything is on the disk.
+
+use std::collections::BTreeSet;
+
+use super::apply::apply;
+use super::plan::{Plan, Waiting, data_version};
+use super::revisions::Fate;
+use super::summary::{ImportSummary, Novelty};
+use super::{Store, StoreError, join, split};
+use crate::importers::{Event, LooseLabel, Sink, SinkError};
+use crate::trajectory::Sealed;
+use crate::warning::Loss;
+
+/// Most runs in one commit.
+const BATCH_RUNS: usize = 1000;
+/// Bytes of bodies, records and media after which a batch is committed.
+const BATCH_BYTES: usize = 16 << 20;
+/// Messages after which a batch is committed: each costs two rows.
+const BATCH_NODES: usize = 20_000;
+
+/// An import under way. What was not committed yet is lost when it is dropped without
+/// [`Import::finish`].
+pub struct Import<'a> {
+    store: &'a mut Store,
+    now: String,
+    waiting: Vec<Waiting>,
+    labels: Vec<LooseLabel>,
+    bytes: usize,
+    nodes: usize,
+    last_uri: Option<String>,
+    summary: ImportSummary,
+}
+
+impl Store {
+    /// Begins an import. `now` (RFC 3339) dates the verdicts that it makes: splits and the labels that
+    /// sources carry.
+    ///
+    /// # Errors
+    /// When the project was written by a newer version of the program.
+    pub fn import(&mut self, now: &str) -> Result<Import<'_>, StoreError> {
+        self.check_writable()?;
+        Ok(Import {
+            store: self,
+            now: now.to_owned(),
+            waiting: Vec::new(),
+            labels: Vec::new(),
+            bytes: 0,
+            nodes: 0,
+            last_uri: None,
+            summary: ImportSummary::default(),
+        })
+    }
+}
+
+impl Sink for Import<'_> {
+    fn event(&mut self, event: Event) -> Result<(), SinkError> {
+        let taken = match event {
+            Event::Trajectory(sealed) => self.run(*sealed),
+            Event::Label(label) => self.label(label),
+            Event::Quarantine(quarantine) => {
+                self.summary.quarantine(quarantine);
+                Ok(())
+            }
+            Event::Loss(loss) => {
+                self.summary.loss(loss);
+                Ok(())
+            }
+        };
+        taken.map_err(|error| SinkError(Box::new(error)))
+    }
+}
+
+impl Import<'_> {
+    /// What has been committed so far.
+    pub fn summary(&self) -> &ImportSummary {
+        &self.summary
+    }
+
+    /// Commits the rest, joins labels to the runs they name, and puts every new run on its side of
+    /// the split.
+    pub fn finish(mut self) -> Result<ImportSummary, StoreError> {
+        self.commit()?;
+        join::join_labels(self.store, &self.now)?;
+        self.summary.excluded_by_split = split::assign(self.store, &self.now)?;
+        self.store.sync()?;
+        Ok(self.summary)
+    }
+
+    fn run(&mut self, sealed: Sealed) -> Result<(), StoreError> {
+        self.bytes += sealed.record.len()
+            + sealed.bodies.iter().map(|body| body.bytes.len()).sum::<usize>()
+            + sealed.media.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        self.nodes += sealed.bodies.len();
+        self.waiting.push(Waiting::new(sealed));
+        if self.waiting.len() >= BATCH_RUNS || self.bytes >= BATCH_BYTES || self.nodes >= BATCH_NODES {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn label(&mut self, label: LooseLabel) -> Result<(), StoreError> {
+        self.labels.push(label);
+        if self.labels.len() >= BATCH_RUNS {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        if self.waiting.is_empty() && self.labels.is_empty() {
+            return Ok(());
+        }
+        let mut plan = Plan::new(&self.store.connection, &mut self.waiting)?;
+        if !plan.is_empty() || !self.labels.is_empty() {
+            let transaction = self.store.write()?;
+            if data_version(&transaction)? != plan.data_version {
+                plan = Plan::new(&transaction, &mut self.waiting)?;
+            }
+            apply(&transaction, &plan, &self.waiting, &self.now)?;
+            join::keep_labels(&transaction, &self.labels)?;
+            transaction.commit()?;
+        }
+        self.count(&plan);
+        self.waiting.clear();
+        self.labels.clear();
+        (self.bytes, self.nodes) = (0, 0);
+        Ok(())
+    }
+
+    fn count(&mut self, plan: &Plan) {
+        self.summary.new_nodes += plan.nodes.len() as u64;
+        self.summary.new_media += plan.media.len() as u64;
+        self.summary.labels += self.labels.len() as u64;
+        let mut uris = BTreeSet::new();
+        for (waiting, (fate, _)) in self.waiting.iter().zip(&plan.runs) {
+            let head = &waiting.sealed.head;
+            let novelty = match fate {
+                Fate::Duplicate => Novelty::Duplicate,
+                Fate::New { revision: true, .. } => Novelty::Revision,
+                Fate::New { .. } => Novelty::New,
+            };
+            self.summary.run(&waiting.sealed, novelty);
+            if let Fate::New { ordinal: 2.., revision: false, .. } = fate {
+                let reason = "another run has this id and other content; kept as a run of its own";
+                self.summary.loss(Loss::new(&head.source.format, "run id", reason));
+            }
+            // Files come one after the other, so only the last one of a batch can go on in the next.
+            if self.last_uri.as_deref() != Some(&head.source.uri) && uris.insert(&head.source.uri) {
+                self.summary.files += 1;
+            }
+        }
+        if let Some(last) = self.waiting.last() {
+            self.last_uri = Some(last.sealed.head.source.uri.clone());
+        }
+    }
+}

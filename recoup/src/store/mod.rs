@@ -1,0 +1,212 @@
+//! A project: one folder that keeps every run once, and what was decided about it.
+//!
+//! `<folder>/store.sqlite` is the truth: an SQLite database in write-ahead mode that several
+//! processes may open. The folder is readable by its owner only and ignored by git, for traces hold
+//! what people typed.
+//!
+//! * A run is stored as a record (everything but its messages) and a list of nodes. A node is a
+//!   message in its context and is stored once: a prompt that is sent again at every step costs
+//!   nothing. Bodies lie compressed in packs.
+//! * Runs are immutable. Verdicts stand beside them; listing reads copies of the current ones.
+//! * Ids in this API are content hashes. Integer ids stay inside.
+//!
+//! `import` writes, `query` lists, `load` reads, `verdicts` decides, `split` keeps training and test
+//! apart, `pending` remembers what is done; `verify`, `gc` and `forget` look after the bytes.
+
+mod apply;
+mod error;
+mod facets;
+mod forget;
+mod gc;
+mod import;
+mod join;
+mod load;
+mod pack;
+mod pending;
+mod plan;
+mod query;
+mod revisions;
+mod schema;
+mod search;
+mod split;
+mod stats;
+mod summary;
+mod varint;
+mod verdicts;
+mod verify;
+
+use std::cell::RefCell;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+pub use self::error::StoreError;
+pub use self::forget::ForgetReport;
+pub use self::gc::GcReport;
+pub use self::import::Import;
+pub use self::pending::Group;
+pub use self::query::{Filter, Page, Row};
+pub use self::stats::{FormatStats, Stats};
+pub use self::summary::{FormatCounts, ImportSummary, OutcomeCounts};
+pub use self::verify::VerifyReport;
+
+/// The database's file name in a project folder.
+const FILE: &str = "store.sqlite";
+/// How long to wait for another process's commit.
+const BUSY: Duration = Duration::from_secs(30);
+/// Pause and attempts while another process switches a new file to write-ahead mode: SQLite does not
+/// wait for that by itself.
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
+const OPEN_ATTEMPTS: u32 = 500;
+
+/// A project folder.
+pub struct Store {
+    connection: Connection,
+    dir: PathBuf,
+    packs: RefCell<pack::PackCache>,
+    /// Format of the file, where it is newer than this program.
+    newer: Option<i64>,
+}
+
+impl Store {
+    /// Opens a project, making folder and file where there is none and bringing an older file to this
+    /// version's format after a copy (`store.sqlite.v<format>.backup`). A file of a newer format
+    /// opens for reading.
+    pub fn create_or_open(dir: &Path) -> Result<Self, StoreError> {
+        create_folder(dir)?;
+        let file = dir.join(FILE);
+        create_private(&file)?;
+        Self::open_file(dir, &file)
+    }
+
+    /// Opens a project that exists.
+    ///
+    /// # Errors
+    /// [`StoreError::NoProject`] where the folder holds none.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let file = dir.join(FILE);
+        match fs::metadata(&file) {
+            Ok(metadata) if metadata.is_file() => Self::open_file(dir, &file),
+            Ok(_) => Err(StoreError::NoProject { dir: dir.to_owned() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::NoProject { dir: dir.to_owned() })
+            }
+            Err(error) => Err(StoreError::io(&file, error)),
+        }
+    }
+
+    /// The project's folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn open_file(dir: &Path, file: &Path) -> Result<Self, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(file, flags)?;
+        connection.busy_timeout(BUSY)?;
+        let known = schema::MIGRATIONS.len() as i64;
+        let found = schema::version(&connection)?;
+        let newer = (found > known).then_some(found);
+        if newer.is_some() {
+            connection = open_read_only(file)?;
+        } else {
+            write_ahead(&connection)?;
+            // Deleted text must not stay in free pages; checkpoints are rare enough that a page that
+            // several commits touch is copied once.
+            connection.execute_batch(
+                "PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 8000; \
+                 PRAGMA cache_size = -65536;",
+            )?;
+            schema::migrate(&mut connection, schema::MIGRATIONS, &|found| backup_path(dir, found))?;
+        }
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(Self { connection, dir: dir.to_owned(), packs: RefCell::default(), newer })
+    }
+
+    /// # Errors
+    /// [`StoreError::Newer`] where this program must not write to the file.
+    fn check_writable(&self) -> Result<(), StoreError> {
+        match self.newer {
+            Some(found) => Err(StoreError::Newer { found, known: schema::MIGRATIONS.len() as i64 }),
+            None => Ok(()),
+        }
+    }
+
+    /// A transaction that holds the write lock; one whoever holds it keeps short.
+    fn write(&self) -> Result<Transaction<'_>, StoreError> {
+        self.check_writable()?;
+        Ok(Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?)
+    }
+
+    /// Brings everything committed to the disk.
+    fn sync(&self) -> Result<(), StoreError> {
+        self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+
+    /// A second connection to the same file, for a reading thread.
+    fn reader(&self) -> Result<Connection, StoreError> {
+        open_read_only(&self.dir.join(FILE))
+    }
+}
+
+fn open_read_only(file: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(file, flags)?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+fn backup_path(dir: &Path, found: i64) -> PathBuf {
+    dir.join(format!("{FILE}.v{found}.backup"))
+}
+
+fn write_ahead(connection: &Connection) -> Result<(), StoreError> {
+    for _ in 1..OPEN_ATTEMPTS {
+        match connection.pragma_update(None, "journal_mode", "WAL").map_err(StoreError::from) {
+            Err(StoreError::Busy) => std::thread::sleep(OPEN_PAUSE),
+            done => return done,
+        }
+    }
+    Err(StoreError::Busy)
+}
+
+/// Makes a project folder; one that exists is closed to others only while it is empty.
+fn create_folder(dir: &Path) -> Result<(), StoreError> {
+    let fail = |error| StoreError::io(dir, error);
+    fs::create_dir_all(dir).map_err(fail)?;
+    if dir.join(FILE).exists() {
+        return Ok(());
+    }
+    if fs::read_dir(dir).map_err(fail)?.next().is_none() {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(fail)?;
+        }
+    }
+    let ignore = dir.join(".gitignore");
+    if !ignore.exists() {
+        fs::write(&ignore, "*\n").map_err(|error| StoreError::io(&ignore, error))?;
+    }
+    Ok(())
+}
+
+/// Makes an empty file that only its owner can read, unless the file exists.
+fn create_private(file: &Path) -> Result<(), StoreError> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    match options.open(file) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(StoreError::io(file, error)),
+    }
+}

@@ -1,0 +1,192 @@
+//! Revisions: what a run is to the runs already stored under its key.
+//!
+//! * Equal content: a duplicate, nothing is written.
+//! * One continues the other (the end of one is a message of the other): two revisions of one run,
+//!   the longer is the latest.
+//! * Neither: two runs that share a native id. The second gets an identity of its own, numbered from
+//!   2, and finds it again when it is imported again.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::{StoreError, varint};
+use crate::id::{Hash, NodeHash, TrajectoryId, TrajectoryKey};
+use crate::trajectory::Sealed;
+
+/// What becomes of a run of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Stored already.
+    Duplicate,
+    /// To be stored under `base`, the key before numbering.
+    New {
+        base: TrajectoryKey,
+        /// Which of several runs under that key, from 1.
+        ordinal: u64,
+        /// Whether another revision of it is stored.
+        revision: bool,
+        /// Whether it is the newest revision.
+        latest: bool,
+    },
+}
+
+/// A run under the same key.
+#[derive(Clone, Copy)]
+struct Known {
+    id: TrajectoryId,
+    ordinal: u64,
+    latest: bool,
+    place: At,
+}
+
+#[derive(Clone, Copy)]
+enum At {
+    Stored(i64),
+    Batch(usize),
+}
+
+/// The runs of one batch by key, for those that follow in it.
+#[derive(Default)]
+pub(super) struct Revisions {
+    known: HashMap<TrajectoryKey, Vec<Known>>,
+    /// Node hashes of batch runs, kept only where a key occurs again.
+    ends: HashMap<usize, Ends>,
+}
+
+/// A run's messages and its end.
+#[derive(Clone)]
+struct Ends {
+    nodes: HashSet<NodeHash>,
+    leaf: Option<NodeHash>,
+}
+
+impl Ends {
+    fn of(sealed: &Sealed) -> Self {
+        let leaf = sealed.head.leaves.get(sealed.head.main_leaf).and_then(|leaf| leaf.node);
+        Self {
+            nodes: sealed.bodies.iter().map(|body| body.hash).collect(),
+            leaf: leaf.and_then(|position| sealed.bodies.get(position)).map(|body| body.hash),
+        }
+    }
+
+    /// Whether `self` goes on where `other` ended.
+    fn continues(&self, other: &Self) -> bool {
+        other.leaf.is_none_or(|leaf| self.nodes.contains(&leaf))
+    }
+}
+
+impl Revisions {
+    /// Decides on the run at `index` of a batch and numbers it where needed.
+    pub(super) fn decide(
+        &mut self,
+        connection: &Connection,
+        index: usize,
+        sealed: &mut Sealed,
+    ) -> Result<Fate, StoreError> {
+        let base = sealed.head.key;
+        let mut known = match self.known.remove(&base) {
+            Some(known) => known,
+            None => stored(connection, base)?,
+        };
+        let fate = self.fate(connection, base, sealed, &known)?;
+        if let Fate::New { ordinal, latest, .. } = fate {
+            if ordinal > 1 {
+                sealed.renumber(ordinal);
+            }
+            if latest {
+                for other in known.iter_mut().filter(|other| other.ordinal == ordinal) {
+                    other.latest = false;
+                }
+            }
+            known.push(Known { id: sealed.head.id, ordinal, latest, place: At::Batch(index) });
+            self.ends.insert(index, Ends::of(sealed));
+        }
+        self.known.insert(base, known);
+        Ok(fate)
+    }
+
+    fn fate(
+        &self,
+        connection: &Connection,
+        base: TrajectoryKey,
+        sealed: &mut Sealed,
+        known: &[Known],
+    ) -> Result<Fate, StoreError> {
+        let highest = known.iter().map(|other| other.ordinal).max().unwrap_or(0);
+        for ordinal in 1..=highest {
+            let id = numbered_id(sealed, ordinal);
+            if known.iter().any(|other| other.id == id) {
+                return Ok(Fate::Duplicate);
+            }
+        }
+        if highest > 0 {
+            let ends = Ends::of(sealed);
+            for other in known.iter().filter(|other| other.latest) {
+                let others = self.ends_of(connection, other.place)?;
+                let longer = ends.continues(&others);
+                if longer || others.continues(&ends) {
+                    let ordinal = other.ordinal;
+                    return Ok(Fate::New { base, ordinal, revision: true, latest: longer });
+                }
+            }
+        }
+        Ok(Fate::New { base, ordinal: highest + 1, revision: false, latest: true })
+    }
+
+    fn ends_of(&self, connection: &Connection, place: At) -> Result<Ends, StoreError> {
+        match place {
+            At::Batch(index) => {
+                let ends = self.ends.get(&index).cloned();
+                ends.ok_or_else(|| StoreError::Corrupt("a run of the batch is missing".to_owned()))
+            }
+            At::Stored(seq) => stored_ends(connection, seq),
+        }
+    }
+}
+
+/// The id a run has as number `ordinal` of its key.
+fn numbered_id(sealed: &mut Sealed, ordinal: u64) -> TrajectoryId {
+    let (key, id) = (sealed.head.key, sealed.head.id);
+    if ordinal < 2 {
+        return id;
+    }
+    sealed.renumber(ordinal);
+    let numbered = sealed.head.id;
+    (sealed.head.key, sealed.head.id) = (key, id);
+    numbered
+}
+
+fn stored(connection: &Connection, base: TrajectoryKey) -> Result<Vec<Known>, StoreError> {
+    let mut statement = connection
+        .prepare_cached("SELECT seq, id, ordinal, latest FROM trajectory WHERE base = ?1 ORDER BY seq")?;
+    let rows = statement.query_map([base.0.0], |row| {
+        Ok(Known {
+            place: At::Stored(row.get(0)?),
+            id: TrajectoryId(Hash(row.get(1)?)),
+            ordinal: row.get::<_, i64>(2)? as u64,
+            latest: row.get(3)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn stored_ends(connection: &Connection, seq: i64) -> Result<Ends, StoreError> {
+    let mut statement =
+        connection.prepare_cached("SELECT nodes, main_leaf FROM content WHERE trajectory = ?1")?;
+    let row =
+        statement.query_row([seq], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Option<i64>>(1)?)));
+    let (nodes, leaf) = row.optional()?.ok_or_else(|| StoreError::Corrupt(format!("run {seq} is empty")))?;
+    let ids = varint::decode(&nodes)
+        .ok_or_else(|| StoreError::Corrupt(format!("the node list of run {seq} cannot be read")))?;
+    let mut hash_of = connection.prepare_cached("SELECT hash FROM node WHERE id = ?1")?;
+    let mut ends = Ends { nodes: HashSet::with_capacity(ids.len()), leaf: None };
+    for id in ids {
+        let hash = NodeHash(Hash(hash_of.query_row([id], |row| row.get(0))?));
+        ends.nodes.insert(hash);
+        if leaf == Some(id) {
+            ends.leaf = Some(hash);
+        }
+    }
+    Ok(ends)
+}

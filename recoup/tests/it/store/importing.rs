@@ -1,0 +1,182 @@
+//! Import: once each, revisions beside each other, nothing lost.
+
+use recoup::id::Hash;
+use recoup::importers::{Event, LooseLabel, Sink as _};
+use recoup::json::Json;
+use recoup::store::{Filter, Page, Store, StoreError};
+use recoup::trajectory::{Media, NativeId, Part, Sealed, Trajectory};
+use recoup::verdict::{Content, ReferenceLabel};
+
+use super::{NOW, assert_clean, draft, import, project, put, rows, run, sealed};
+
+fn unsealed(sealed: &Sealed) -> Trajectory {
+    let bodies: Vec<_> =
+        sealed.bodies.iter().map(|body| (body.hash, body.bytes.clone().into_bytes())).collect();
+    Trajectory::unseal(&sealed.record, sealed.head.source.clone(), sealed.head.key, &bodies).unwrap()
+}
+
+#[test]
+fn a_run_comes_back_as_it_was() {
+    let (_dir, mut store) = project();
+    let long = "x".repeat(300 << 10);
+    let runs = [run("a", &["hi", "ho"]), run("b", &["hi", &long, "end"]), run("empty", &[])];
+    let wanted: Vec<Trajectory> = runs.iter().map(unsealed).collect();
+    let summary = import(&mut store, runs);
+    assert_eq!((summary.counts.new, summary.counts.nodes, summary.new_nodes), (3, 5, 4));
+    for run in wanted {
+        assert_eq!(store.load(run.id).unwrap(), run);
+    }
+    assert_clean(&store);
+}
+
+#[test]
+fn importing_again_changes_nothing() {
+    let (_dir, mut store) = project();
+    let runs = || (0..30).map(|i| run(&format!("run-{i}"), &["question", &format!("answer {i}")]));
+    import(&mut store, runs());
+    let before = rows(&store);
+    let summary = import(&mut store, runs());
+    assert_eq!((summary.counts.new, summary.counts.duplicates, summary.new_nodes), (0, 30, 0));
+    assert_eq!(rows(&store), before);
+    // The question is one message, whoever answers.
+    assert_eq!(store.stats().unwrap().stored_nodes, 31);
+    assert_eq!(store.stats().unwrap().nodes, 60);
+}
+
+#[test]
+fn a_longer_recording_is_a_revision() {
+    let (_dir, mut store) = project();
+    let short = run("session", &["hi", "ho"]);
+    let long = run("session", &["hi", "ho", "more", "done"]);
+    let (short_id, long_id) = (short.head.id, long.head.id);
+    import(&mut store, [short.clone()]);
+    let summary = import(&mut store, [long.clone()]);
+    assert_eq!(summary.counts.revisions, 1);
+    assert_eq!(summary.new_nodes, 2, "the common start is stored");
+    assert_eq!(rows(&store).iter().map(|row| row.id).collect::<Vec<_>>(), [long_id]);
+    let all = store.list(&Filter { all_revisions: true, ..Filter::default() }, Page::ALL).unwrap();
+    assert_eq!(all.len(), 2);
+    assert!(store.is_stale(short_id).unwrap() && !store.is_stale(long_id).unwrap());
+    assert_eq!(store.load(short_id).unwrap(), unsealed(&short));
+
+    // The other way round, the long one stays the latest; in one import, too.
+    let (_dir, mut store) = project();
+    import(&mut store, [long, short]);
+    assert_eq!(rows(&store).iter().map(|row| row.id).collect::<Vec<_>>(), [long_id]);
+    assert_clean(&store);
+}
+
+#[test]
+fn other_content_under_one_id_is_another_run() {
+    let (_dir, mut store) = project();
+    let runs = || [run("same", &["hi", "ho"]), run("same", &["hello", "there"]), run("same", &["yes", "no"])];
+    let summary = import(&mut store, runs());
+    assert_eq!((summary.counts.new, summary.counts.revisions), (3, 0));
+    assert_eq!(summary.losses.values().sum::<u64>(), 2);
+    let before = rows(&store);
+    assert_eq!(before.iter().map(|row| row.key).collect::<std::collections::BTreeSet<_>>().len(), 3);
+    let again = import(&mut store, runs().into_iter().rev());
+    assert_eq!((again.counts.duplicates, again.losses.len()), (3, 0));
+    assert_eq!(rows(&store), before);
+    // A numbered run grows like any other.
+    let grown = import(&mut store, [run("same", &["hello", "there", "and", "more"])]);
+    assert_eq!(grown.counts.revisions, 1);
+    assert_eq!(rows(&store).len(), 3);
+    assert_clean(&store);
+}
+
+#[test]
+fn long_bodies_are_stored_once_in_any_context() {
+    let (_dir, mut store) = project();
+    let page = "a long page ".repeat(1000);
+    import(&mut store, [run("a", &["first", &page]), run("b", &["second", &page])]);
+    let stats = store.stats().unwrap();
+    assert_eq!(stats.stored_nodes, 4);
+    assert!(stats.raw_bytes < 2 * page.len() as u64, "{} bytes", stats.raw_bytes);
+    assert_clean(&store);
+}
+
+#[test]
+fn media_are_kept_by_hash() {
+    let (_dir, mut store) = project();
+    let picture = b"\x89PNG not really".to_vec();
+    let hash = Hash::of(&picture);
+    let mut draft = draft("t", "", &["look", "a picture"]);
+    draft.nodes[0].parts.push(Part::Media(Media {
+        mime: "image/png".to_owned(),
+        blob: Some(hash),
+        reference: None,
+    }));
+    draft.media.insert(hash, picture.clone());
+    import(&mut store, [sealed("a", draft)]);
+    assert_eq!(store.media(hash).unwrap(), Some(picture));
+    assert_eq!(store.media(Hash::of(b"other")).unwrap(), None);
+    assert_clean(&store);
+}
+
+#[test]
+fn a_loose_label_finds_its_run_before_or_after() {
+    let label = |run: &str, step: &str| {
+        Event::Label(LooseLabel {
+            run: run.to_owned(),
+            label: ReferenceLabel {
+                source: "bench".to_owned(),
+                index_base: 1,
+                native: Json::parse(&format!("{{\"step_number\":{step}}}")).unwrap(),
+                node: None,
+                agent: None,
+                reason: None,
+            },
+        })
+    };
+    let (_dir, mut store) = project();
+    let mut first = store.import(NOW).unwrap();
+    first.event(label("late", "2")).unwrap();
+    first.event(label("7", "1")).unwrap();
+    first.finish().unwrap();
+    let by_task = sealed("other", draft("bench/retail/7", "", &["q", "a"]));
+    let (late_id, task_id) = (run("late", &["q", "a"]).head.id, by_task.head.id);
+    import(&mut store, [run("late", &["q", "a"]), by_task]);
+    for (id, node) in [(late_id, 1), (task_id, 0)] {
+        let verdict = store.current(id, "reference_label").unwrap().unwrap();
+        assert!(matches!(verdict.content, Content::ReferenceLabel(label) if label.node == Some(node)));
+    }
+    let again = import(&mut store, []);
+    assert_eq!(again.counts.new, 0);
+    assert_eq!(store.verdicts(late_id).unwrap().len(), 2, "its label and its side");
+}
+
+#[test]
+fn what_was_not_finished_is_not_there_and_comes_with_the_next_import() {
+    let (_dir, mut store) = project();
+    let mut interrupted = store.import(NOW).unwrap();
+    put(&mut interrupted, run("a", &["q", "a"]));
+    drop(interrupted);
+    assert_eq!(store.count(&Filter::default()).unwrap(), 0);
+    assert_eq!(import(&mut store, [run("a", &["q", "a"])]).counts.new, 1);
+}
+
+#[test]
+fn a_project_is_private_and_asked_for_by_name() {
+    let (dir, store) = project();
+    assert!(matches!(Store::open(&dir.path().join("other")), Err(StoreError::NoProject { .. })));
+    assert_eq!(std::fs::read_to_string(store.dir().join(".gitignore")).unwrap(), "*\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(store.dir()), 0o700);
+        assert_eq!(mode(&store.dir().join("store.sqlite")), 0o600);
+    }
+}
+
+#[test]
+fn equal_content_under_two_ids_is_two_runs() {
+    let (_dir, mut store) = project();
+    let first = run("a", &["q", "a"]);
+    let mut record = draft("task/a", "", &["q", "a"]);
+    record.source.sha256 = "00".repeat(32);
+    let second = record.seal(&NativeId::Record { ordinal: 0 }, Vec::new()).unwrap();
+    assert_eq!(import(&mut store, [first, second]).counts.new, 2);
+    assert_eq!(store.stats().unwrap().stored_nodes, 2);
+}
