@@ -24,3 +24,9 @@ pub mod verdict;
 pub mod warning;
 
 pub mod importers;
+
+pub mod statistics;
+
+pub mod triage;
+
+pub mod diagnosis;
