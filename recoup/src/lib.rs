@@ -3,8 +3,9 @@
 //! The stages, in the order data flows; each module may use those above it:
 //!
 //! 1. vocabulary: [`trajectory`] (a run as a graph of messages), [`task`], [`verdict`] (what is decided
-//!    about a run), [`id`], [`json`] and [`canonical`] (equal content has equal bytes), [`warning`];
-//! 2. edges: [`importers`] read what harnesses write, [`store`] keeps it, [`redaction`] removes secrets;
+//!    about a run), [`id`], [`json`] and [`canonical`] (equal content has equal bytes), [`warning`],
+//!    [`reporter`], [`visible`];
+//! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all;
 //! 3. judging: [`statistics`];
 //! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong;
 //! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`report`] explains;
@@ -18,10 +19,24 @@
 pub mod canonical;
 pub mod id;
 pub mod json;
+pub mod reporter;
 pub mod task;
 pub mod trajectory;
 pub mod verdict;
+pub mod visible;
 pub mod warning;
 
 pub mod importers;
+pub mod redaction;
 pub mod store;
+
+pub mod statistics;
+
+pub mod diagnosis;
+pub mod triage;
+
+pub mod exporters;
+pub mod report;
+pub mod views;
+
+pub mod pipeline;

@@ -1,0 +1,184 @@
+//! How the run ended: with goals open, or at a limit.
+
+use std::collections::BTreeSet;
+
+use super::{Detector, Run, finding};
+use crate::diagnosis::effects::{Effect, effect};
+use crate::diagnosis::siblings::mutating_tools;
+use crate::trajectory::TerminationKind;
+use crate::triage::failure_text;
+use crate::verdict::Finding;
+
+/// The run stopped by itself while something that it had to do was not tried.
+pub(super) struct PrematureStop;
+
+/// A limit ended the run.
+pub(super) struct LimitReached;
+
+/// Openings by which a last sentence announces what then never comes, in lower case.
+const ANNOUNCEMENTS: &[&str] =
+    &["i will now ", "i'll now ", "let me ", "next, i will ", "now i will ", "now, let me "];
+
+impl Detector for PrematureStop {
+    fn name(&self) -> &'static str {
+        "premature-stop"
+    }
+
+    fn capability(&self) -> &'static str {
+        "task_completion"
+    }
+
+    fn describe(&self) -> &'static str {
+        "stops, or hands over, while goals are open"
+    }
+
+    fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
+        let Some(last) = run.last_step().filter(|_| !run.was_cut_off()) else { return };
+        let handoff = run.actions.iter().find(|action| effect(action.name) == Effect::Handoff);
+        let hands_over_too = run
+            .successes
+            .iter()
+            .any(|success| success.iter().any(|action| effect(action.name) == Effect::Handoff));
+        if let Some(handoff) = handoff.filter(|_| !run.successes.is_empty() && !hands_over_too) {
+            let message =
+                format!("The agent gives the case away with `{}` while it can be solved.", handoff.name);
+            let strength = if run.successes.len() > 1 { 0.65 } else { 0.5 };
+            let citations = handoff.citation().or_else(|| handoff.observation.as_ref()?.citation());
+            findings.push(finding(self, handoff.node, strength, message, citations));
+            return;
+        }
+        if let Some(missing) = unmade_change(run) {
+            let strength = if run.successes.len() > 1 { 0.6 } else { 0.45 };
+            let named = if run.is_visible(missing) { format!(" with `{missing}`") } else { String::new() };
+            let message = format!("The run ends without the change{named} that the task needs.");
+            findings.extend(run.cite_step(last).map(|at| finding(self, last.node, strength, message, [at])));
+            return;
+        }
+        let announced = run.messages.last().filter(|message| {
+            message.node == last.node && !run.user_speaks_after(message.index) && announces(message.text)
+        });
+        if let Some(message) = announced {
+            let words = "The agent announces a next action and stops without taking it.";
+            findings.extend(failure_text::first_line(last_line(message.text)).and_then(|_| {
+                let line = last_line(message.text);
+                let start = message.text.len() - line.len();
+                let end = start + line.trim_end().len();
+                let at = crate::trajectory::Citation {
+                    node: message.node,
+                    part_path: vec![message.part],
+                    start,
+                    end,
+                };
+                (start < end).then(|| finding(self, message.node, 0.45, words, [at]))
+            }));
+        }
+    }
+}
+
+/// A tool by which every success changes something and which this run never calls.
+fn unmade_change<'a>(run: &Run<'a>) -> Option<&'a str> {
+    let mut shared: Option<BTreeSet<&str>> = None;
+    for success in &run.successes {
+        let tools = mutating_tools(success);
+        shared = Some(match shared {
+            None => tools,
+            Some(known) => known.intersection(&tools).copied().collect(),
+        });
+    }
+    shared?.into_iter().find(|tool| !run.actions.iter().any(|action| action.name == *tool))
+}
+
+fn last_line(text: &str) -> &str {
+    let text = text.trim_end();
+    &text[text.rfind('\n').map_or(0, |newline| newline + 1)..]
+}
+
+fn announces(text: &str) -> bool {
+    let line = last_line(text).trim().to_lowercase();
+    let sentence = line.trim_end_matches(['.', ':']).rsplit(". ").next().unwrap_or_default().to_owned();
+    ANNOUNCEMENTS.iter().any(|opening| sentence.starts_with(opening)) && !sentence.contains("know")
+}
+
+impl Detector for LimitReached {
+    fn name(&self) -> &'static str {
+        "limit-reached"
+    }
+
+    fn capability(&self) -> &'static str {
+        "efficiency"
+    }
+
+    fn describe(&self) -> &'static str {
+        "a limit of steps, tokens, errors or context ended the run"
+    }
+
+    fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
+        let limit = match run.trajectory.outcome().termination_kind() {
+            Some(TerminationKind::StepLimit) => "its steps",
+            Some(TerminationKind::BudgetExceeded) => "its budget",
+            Some(TerminationKind::ContextOverflow) => "its context window",
+            Some(TerminationKind::TooManyErrors) => "the errors it may make",
+            _ => {
+                let steps = run.trajectory.budget.as_ref().and_then(|budget| budget.steps);
+                if steps.is_none_or(|steps| (run.steps.len() as u64) < steps) {
+                    return;
+                }
+                "its steps"
+            }
+        };
+        let Some(last) = run.last_step() else { return };
+        let message = format!("The run ends because the agent has used up {limit}, with the task open.");
+        findings.extend(run.cite_step(last).map(|at| finding(self, last.node, 0.4, message, [at])));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LimitReached, PrematureStop};
+    use crate::diagnosis::fixture::{call, chat, detect, ended, result, say, succeeded, user};
+    use crate::trajectory::{Budget, TerminationKind, Trajectory};
+
+    fn run(tool: &str) -> Trajectory {
+        chat(vec![user("go"), call(tool, r#"{"id":1}"#), result("ok"), say("Done."), user("bye")])
+    }
+
+    #[test]
+    fn a_change_that_every_success_makes_is_missing() {
+        let success = succeeded(run("cancel_order"));
+        let found = detect(&PrematureStop, &run("get_order"), &[&success]);
+        assert_eq!((found.len(), found[0].node), (1, 3));
+        assert!(detect(&PrematureStop, &run("cancel_order"), &[&success]).is_empty());
+        let cut = ended(run("get_order"), TerminationKind::StepLimit);
+        assert!(detect(&PrematureStop, &cut, &[&success]).is_empty());
+    }
+
+    #[test]
+    fn handing_over_counts_only_where_success_does_not() {
+        let success = succeeded(run("get_order"));
+        assert_eq!(detect(&PrematureStop, &run("transfer_to_human_agents"), &[&success])[0].node, 1);
+        let also = succeeded(run("transfer_to_human_agents"));
+        assert!(detect(&PrematureStop, &run("transfer_to_human_agents"), &[&also]).is_empty());
+    }
+
+    #[test]
+    fn an_announcement_is_no_end() {
+        let stop = |text: &str| chat(vec![user("go"), say(text)]);
+        assert_eq!(detect(&PrematureStop, &stop("Found it. Let me open the file."), &[]).len(), 1);
+        assert!(detect(&PrematureStop, &stop("All done. Let me know if you need more."), &[]).is_empty());
+        let answered = chat(vec![user("go"), say("Let me look."), user("no, stop")]);
+        assert!(detect(&PrematureStop, &answered, &[]).is_empty());
+    }
+
+    #[test]
+    fn limits_come_from_the_harness_or_the_budget() {
+        assert_eq!(
+            detect(&LimitReached, &ended(run("get_order"), TerminationKind::StepLimit), &[])[0].node,
+            3
+        );
+        let mut counted = run("get_order");
+        counted.budget = Some(Budget { steps: Some(2), ..Budget::default() });
+        assert_eq!(detect(&LimitReached, &counted, &[]).len(), 1);
+        counted.budget = Some(Budget { steps: Some(3), ..Budget::default() });
+        assert!(detect(&LimitReached, &counted, &[]).is_empty());
+    }
+}

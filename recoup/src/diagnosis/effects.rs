@@ -1,0 +1,134 @@
+//! Effects: whether an action looks, changes something, submits or hands over, by its tool's name.
+
+/// What an action does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It only looks.
+    Read,
+    /// It changes something that stays changed.
+    Mutate,
+    /// It hands in the result.
+    Submit,
+    /// It gives the case to a person.
+    Handoff,
+    /// The name does not say (a shell, a browser click).
+    Unclear,
+}
+
+const READS: &[&str] = &[
+    "get",
+    "list",
+    "search",
+    "find",
+    "read",
+    "view",
+    "show",
+    "look",
+    "lookup",
+    "fetch",
+    "query",
+    "check",
+    "calculate",
+    "think",
+    "open",
+    "cat",
+    "grep",
+    "ls",
+    "describe",
+    "count",
+    "retrieve",
+    "browse",
+    "verify",
+    "inspect",
+    "scroll",
+    "goto",
+    "retrieval",
+    "plan",
+    "info",
+    "details",
+];
+
+const MUTATIONS: &[&str] = &[
+    "book", "cancel", "update", "create", "delete", "modify", "send", "exchange", "return", "add", "remove",
+    "pay", "write", "edit", "insert", "replace", "set", "place", "order", "buy", "purchase", "refund",
+    "enable", "disable", "toggle", "grant", "revoke", "reset", "apply", "patch", "change", "put", "post",
+    "upload", "move", "rename", "reboot", "suspend", "resume", "refuel", "schedule", "register", "assign",
+];
+
+const SUBMISSIONS: &[&str] = &["submit", "finish", "complete", "answer", "done", "submission"];
+
+const HANDOFFS: &[&str] = &["transfer", "escalate", "handoff"];
+
+/// The participle by which an agent claims to have made a change, and the verbs of tools that make it.
+pub(crate) const CLAIMS: &[(&str, &[&str])] = &[
+    ("booked", &["book", "reserve", "purchase", "order", "create"]),
+    ("cancelled", &["cancel", "delete", "modify"]),
+    ("canceled", &["cancel", "delete", "modify"]),
+    ("exchanged", &["exchange", "modify"]),
+    ("refunded", &["refund", "cancel", "return"]),
+    ("upgraded", &["update", "upgrade", "modify", "change"]),
+    ("updated", &["update", "modify", "change", "set", "edit"]),
+    ("modified", &["modify", "update", "change", "edit"]),
+    ("transferred", &["transfer", "send", "move", "pay"]),
+    ("issued", &["send", "issue", "create", "refund", "grant"]),
+    ("deleted", &["delete", "remove"]),
+    ("purchased", &["purchase", "buy", "order", "book", "place"]),
+    ("emailed", &["send", "email", "mail"]),
+];
+
+/// The words of a tool's name: `bookFlight` and `book_flight` both give `book`, `flight`.
+pub(crate) fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut previous = ' ';
+    for c in name.chars() {
+        if !c.is_alphanumeric() {
+            previous = ' ';
+            continue;
+        }
+        if previous == ' ' || (c.is_uppercase() && previous.is_lowercase()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.extend(c.to_lowercase());
+        }
+        previous = c;
+    }
+    words
+}
+
+/// What an action of this name does. The first word that says something decides, so `get_order`
+/// reads and `order_status_update`, whose first verb orders, changes.
+pub fn effect(name: &str) -> Effect {
+    for word in words(name) {
+        let word = word.as_str();
+        if HANDOFFS.contains(&word) && name.to_lowercase().contains("human") {
+            return Effect::Handoff;
+        }
+        if READS.contains(&word) {
+            return Effect::Read;
+        }
+        if SUBMISSIONS.contains(&word) {
+            return Effect::Submit;
+        }
+        if MUTATIONS.contains(&word) || HANDOFFS.contains(&word) {
+            return Effect::Mutate;
+        }
+    }
+    Effect::Unclear
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Effect, effect, words};
+
+    #[test]
+    fn names_tell_what_a_tool_does() {
+        assert_eq!(words("bookFlight_now"), ["book", "flight", "now"]);
+        assert_eq!(effect("get_reservation_details"), Effect::Read);
+        assert_eq!(effect("update_reservation_flights"), Effect::Mutate);
+        assert_eq!(effect("transfer_to_human_agents"), Effect::Handoff);
+        assert_eq!(effect("transfer_funds"), Effect::Mutate);
+        assert_eq!(effect("Finish"), Effect::Submit);
+        assert_eq!(effect("bash"), Effect::Unclear);
+    }
+}

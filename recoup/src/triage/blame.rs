@@ -1,0 +1,306 @@
+//! Blame: who failed, by rules in order; the first that holds decides.
+
+use super::failure_text;
+use crate::trajectory::{Citation, Node, Part, Role, Status, TerminationKind, Trajectory};
+use crate::verdict::{Blame, Party};
+
+/// A rule: who it blames and why, or `None` where it does not hold.
+type Rule = fn(&Trajectory) -> Option<Ruling>;
+
+/// What a rule found.
+struct Ruling {
+    party: Party,
+    reason: String,
+    evidence: Vec<Citation>,
+}
+
+/// The rules' names, in the order in which they are tried.
+pub const RULES: [&str; 7] = [
+    "success",
+    "termination",
+    "transport-error",
+    "no-agent-action",
+    "contradictory-outcome",
+    "unknown-outcome",
+    "agent",
+];
+
+/// What providers and networks say when they, not the agent, fail. Each stands at the start of a
+/// message or of a provider's error, or it is not counted.
+const TRANSPORT_ERRORS: &[&str] = &[
+    "429",
+    "500 internal server error",
+    "502 bad gateway",
+    "503 service unavailable",
+    "504 gateway",
+    "529",
+    "rate limit",
+    "ratelimiterror",
+    "rate_limit",
+    "too many requests",
+    "overloaded",
+    "insufficient_quota",
+    "service unavailable",
+    "internal server error",
+    "internalservererror",
+    "serviceunavailableerror",
+    "bad gateway",
+    "gateway timeout",
+    "apiconnectionerror",
+    "apitimeouterror",
+    "apierror",
+    "connection refused",
+    "connection reset",
+    "connection error",
+    "connecterror",
+    "read timed out",
+    "request timed out",
+    "container is not running",
+    "cannot connect to the docker daemon",
+    "error code: 429",
+    "error code: 5",
+    "status code: 429",
+    "status code: 5",
+];
+
+/// Whose failure a run was, with what says so.
+///
+/// The harness's own word for the end goes first, then provider and transport errors in the last
+/// three nodes, runs in which no agent acted, and outcomes that are missing or contradict themselves.
+/// What remains is the agent's. A run that succeeded has nobody to blame: `unknown`, by rule
+/// `success`. A run whose outcome is unknown is `suspected`.
+pub fn blame(run: &Trajectory) -> (Blame, Vec<Citation>) {
+    let rules: [Rule; 7] =
+        [success, termination, transport_error, no_agent_action, contradiction, unknown_outcome, agent];
+    let suspected = run.outcome().status == Status::Unknown;
+    for (name, rule) in RULES.into_iter().zip(rules) {
+        if let Some(Ruling { party, reason, evidence }) = rule(run) {
+            return (Blame { party, rule: name.to_owned(), reason, suspected }, evidence);
+        }
+    }
+    let reason = "no rule holds".to_owned();
+    (Blame { party: Party::Unknown, rule: "none".to_owned(), reason, suspected }, Vec::new())
+}
+
+fn success(run: &Trajectory) -> Option<Ruling> {
+    (run.outcome().status == Status::Success).then(|| Ruling {
+        party: Party::Unknown,
+        reason: "the run succeeded".to_owned(),
+        evidence: Vec::new(),
+    })
+}
+
+fn termination(run: &Trajectory) -> Option<Ruling> {
+    let termination = run.outcome().termination.as_ref()?;
+    let (party, reason) = match termination.kind {
+        TerminationKind::UserError => (Party::UserSimulator, "the simulated user failed"),
+        TerminationKind::InfrastructureError => {
+            (Party::Infrastructure, "provider, network, container or harness failed")
+        }
+        TerminationKind::Timeout => (Party::Infrastructure, "the harness's wall time ran out"),
+        TerminationKind::Cancelled => (Party::Infrastructure, "the run was stopped from outside"),
+        TerminationKind::ContextOverflow => (Party::Agent, "the agent overran its context window"),
+        TerminationKind::StepLimit => (Party::Agent, "the agent used up its steps"),
+        TerminationKind::BudgetExceeded => (Party::Agent, "the agent used up its budget"),
+        TerminationKind::TooManyErrors => (Party::Agent, "the agent made too many errors"),
+        TerminationKind::AgentError => (Party::Agent, "the agent's own program failed"),
+        TerminationKind::Completed | TerminationKind::UserStop | TerminationKind::Other => return None,
+    };
+    let reason = format!("{reason} (termination `{}`)", termination.native);
+    Some(Ruling { party, reason, evidence: Vec::new() })
+}
+
+fn transport_error(run: &Trajectory) -> Option<Ruling> {
+    let branch = run.main_branch();
+    for (position, node) in branch.nodes().rev().take(3) {
+        let error = node.occurrence.call.as_ref().and_then(|call| call.error.as_deref());
+        if let Some(error) = error.filter(|error| transport_form(error)) {
+            let reason = format!("the model call failed: {}", clip(error));
+            return Some(Ruling { party: Party::Infrastructure, reason, evidence: Vec::new() });
+        }
+        if let Some(citation) = transport_text(node, position) {
+            let reason = "a provider or transport error ends the run".to_owned();
+            return Some(Ruling { party: Party::Infrastructure, reason, evidence: vec![citation] });
+        }
+    }
+    None
+}
+
+/// A message that *is* a transport error: its first line opens with one.
+fn transport_text(node: &Node, position: usize) -> Option<Citation> {
+    if node.role == Role::User {
+        return None;
+    }
+    node.texts().find_map(|(part_path, text)| {
+        let range = failure_text::first_line(text)?;
+        let short = text.len() < 2_000;
+        (short && transport_form(&text[range.clone()])).then(|| Citation {
+            node: position,
+            part_path,
+            start: range.start,
+            end: range.end,
+        })
+    })
+}
+
+fn transport_form(line: &str) -> bool {
+    let line = line.chars().take(160).collect::<String>().to_lowercase();
+    let mut rest = line.as_str();
+    loop {
+        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        if TRANSPORT_ERRORS.iter().any(|form| opens_with_word(rest, form)) {
+            return true;
+        }
+        // `litellm.RateLimitError: …`, `Error: HTTP 503 …`: names in front of the report.
+        let prefixes =
+            ["error: ", "error calling llm: ", "exception: ", "http error ", "http ", "litellm.", "openai."];
+        match prefixes.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
+            Some(inner) => rest = inner,
+            None => return false,
+        }
+    }
+}
+
+/// `429` opens `429 Too Many Requests` and not `4290 items`; `error code: 5` opens `error code: 503`.
+fn opens_with_word(text: &str, form: &str) -> bool {
+    text.strip_prefix(form).is_some_and(|rest| {
+        let next = rest.chars().next();
+        match form.chars().last() {
+            Some('5') if form.len() > 1 => next.is_some_and(|c| c.is_ascii_digit()),
+            Some(last) if last.is_ascii_digit() => {
+                // A bare status needs words behind it: `429: …` or `529 overloaded`.
+                next.is_some_and(|c| !c.is_ascii_digit() && c != '.' && c != ',')
+                    && rest.chars().take(24).any(char::is_alphabetic)
+                    && !rest.starts_with(" is")
+            }
+            _ => true,
+        }
+    })
+}
+
+fn no_agent_action(run: &Trajectory) -> Option<Ruling> {
+    let acted = run.main_branch().nodes().any(|(_, node)| {
+        node.role == Role::Assistant
+            && node.parts.iter().any(|part| match part {
+                Part::Text(text) => !text.text.trim().is_empty(),
+                Part::ToolCall(_) => true,
+                _ => false,
+            })
+    });
+    (!acted).then(|| Ruling {
+        party: Party::Infrastructure,
+        reason: "no agent acted in the run".to_owned(),
+        evidence: Vec::new(),
+    })
+}
+
+fn contradiction(run: &Trajectory) -> Option<Ruling> {
+    let outcome = run.outcome();
+    let scored = outcome.score.is_some_and(|score| !score.is_finite());
+    let reason = if scored {
+        "the score is not a number".to_owned()
+    } else if outcome.status == Status::Failure && outcome.score.is_none() && outcome.evidence.is_empty() {
+        "a failure that no scorer's field supports".to_owned()
+    } else {
+        return None;
+    };
+    Some(Ruling { party: Party::Unknown, reason, evidence: Vec::new() })
+}
+
+fn unknown_outcome(run: &Trajectory) -> Option<Ruling> {
+    (run.outcome().status == Status::Unknown).then(|| Ruling {
+        party: Party::Unknown,
+        reason: "no scorer's verdict is known".to_owned(),
+        evidence: Vec::new(),
+    })
+}
+
+fn agent(run: &Trajectory) -> Option<Ruling> {
+    let outcome = run.outcome();
+    (outcome.status == Status::Failure).then(|| Ruling {
+        party: Party::Agent,
+        reason: format!("the run ended normally and failed its check ({})", outcome.evidence),
+        evidence: Vec::new(),
+    })
+}
+
+fn clip(text: &str) -> &str {
+    &text[..text.floor_char_boundary(200)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RULES, blame};
+    use crate::task::Task;
+    use crate::trajectory::{Call, Node, Outcome, Part, Role, TerminationKind, Trajectory};
+    use crate::verdict::Party;
+
+    fn run(last: &str, outcome: Outcome) -> Trajectory {
+        let mut run = Trajectory::new("test", Task::from_goal("book"));
+        run.push(Node::new(Role::User, "user", vec![Part::text("book a flight")]));
+        run.push(Node::new(Role::Assistant, "assistant", vec![Part::text(last)]).sampled());
+        run.finish(outcome);
+        run
+    }
+
+    fn failed() -> Outcome {
+        Outcome::from_score(0.0, 1.0, "reward")
+    }
+
+    fn verdict(run: &Trajectory) -> (Party, String) {
+        let (blame, _) = blame(run);
+        (blame.party, blame.rule)
+    }
+
+    #[test]
+    fn the_harness_speaks_first() {
+        for (kind, party) in [
+            (TerminationKind::UserError, Party::UserSimulator),
+            (TerminationKind::InfrastructureError, Party::Infrastructure),
+            (TerminationKind::Timeout, Party::Infrastructure),
+            (TerminationKind::ContextOverflow, Party::Agent),
+            (TerminationKind::StepLimit, Party::Agent),
+        ] {
+            let run = run("429 Too Many Requests", failed().ended(kind, "word"));
+            assert_eq!(verdict(&run), (party, RULES[1].to_owned()), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_rate_limit_is_not_the_agents() {
+        for text in [
+            "429 Too Many Requests",
+            "litellm.RateLimitError: quota",
+            "Error: HTTP 503 Service Unavailable",
+            "Error code: 429 - {'error': {}}",
+        ] {
+            let run = run(text, failed());
+            let (blame, evidence) = blame(&run);
+            assert_eq!((blame.party, blame.rule.as_str()), (Party::Infrastructure, RULES[2]), "{text}");
+            assert_eq!(evidence[0].quote(&run), Ok(text));
+        }
+        let mut run = run("fine", failed());
+        run.nodes[1].occurrence.call =
+            Some(Box::new(Call { error: Some("RateLimitError: slow down".to_owned()), ..Call::default() }));
+        assert_eq!(verdict(&run).0, Party::Infrastructure);
+    }
+
+    #[test]
+    fn numbers_and_talk_of_limits_are_the_agents() {
+        for text in ["429 is the answer", "500 rooms are free", "You asked about rate limits.", "Done."] {
+            assert_eq!(verdict(&run(text, failed())), (Party::Agent, RULES[6].to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn silence_contradiction_and_missing_outcomes() {
+        assert_eq!(verdict(&run(" ", failed())), (Party::Infrastructure, RULES[3].to_owned()));
+        let mut bare = failed();
+        (bare.score, bare.evidence) = (None, String::new());
+        assert_eq!(verdict(&run("done", bare)), (Party::Unknown, RULES[4].to_owned()));
+        let unknown = run("done", Outcome::unknown());
+        assert_eq!(verdict(&unknown), (Party::Unknown, RULES[5].to_owned()));
+        assert!(blame(&unknown).0.suspected);
+        assert_eq!(verdict(&run("done", Outcome::from_flag(true, "ok"))).1, RULES[0]);
+    }
+}

@@ -1,0 +1,11 @@
+//! Triage: whose failure a run was, and what kind of failure, before anything is learned from it.
+//!
+//! Rules read structured evidence: the harness's own words, `is_error` and exit codes, the exact
+//! forms in which tools report an error. They never look for keywords in the agent's thoughts.
+
+mod blame;
+mod class;
+pub(crate) mod failure_text;
+
+pub use self::blame::{RULES, blame};
+pub use self::class::{failure_class, knows_detector, loss_weight};
