@@ -24,3 +24,4 @@ pub mod verdict;
 pub mod warning;
 
 pub mod importers;
+pub mod redaction;
