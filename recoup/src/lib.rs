@@ -25,3 +25,7 @@ pub mod warning;
 
 pub mod importers;
 pub mod redaction;
+
+pub mod views;
+
+pub mod exporters;

@@ -39,7 +39,7 @@ fn email(bytes: &[u8], at: usize) -> Option<Hit> {
         .take_while(|byte| byte.is_ascii_alphanumeric() || b".-".contains(byte))
         .count();
     let domain = &bytes[at + 1..at + 1 + domain_length];
-    let domain = &domain[..domain.iter().rposition(|byte| byte.is_ascii_alphabetic())? + 1];
+    let domain = &domain[..=domain.iter().rposition(u8::is_ascii_alphabetic)?];
     let dot = memchr::memrchr(b'.', domain)?;
     let (host, top) = (&domain[..dot], std::str::from_utf8(&domain[dot + 1..]).ok()?);
     let end = at + 1 + domain.len();

@@ -65,8 +65,7 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
 /// Whether a value is a UUID or a digest: identifies content, opens nothing.
 pub(super) fn is_identifier(value: &[u8]) -> bool {
     let hex = value.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-');
-    hex && (value.len() == 36 && value.iter().filter(|byte| **byte == b'-').count() == 4
-        || !value.contains(&b'-'))
+    hex && (value.len() == 36 && memchr::memchr_iter(b'-', value).count() == 4 || !value.contains(&b'-'))
 }
 
 /// Words, numbers and words with a short number, joined by punctuation (`gpt-4o-mini-2024-07-18`).
