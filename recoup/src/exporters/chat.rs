@@ -1,0 +1,170 @@
+//! Chat messages in the form that chat templates read: roles system, user, assistant and tool,
+//! content a string, a call's arguments an object.
+
+use serde_json::{Map, Value, json};
+
+use super::Refusal;
+use crate::json::Json;
+use crate::trajectory::{Part, Role, ToolCall, ToolResult, Trajectory};
+use crate::views::{Example, Message};
+
+/// The conversation of an example. A message with several tool results becomes several.
+pub(super) fn chat_messages(example: &Example, run: &Trajectory) -> Result<Vec<Value>, Refusal> {
+    let mut chat = Chat { out: Vec::new(), open_calls: Vec::new() };
+    if example.context.first().is_some_and(|first| first.role != Role::System)
+        && let Some(prompt) = own_system_prompt(example, run)
+    {
+        chat.out.push(plain("system", prompt));
+    }
+    for message in &example.context {
+        match message.role {
+            Role::Assistant => chat.assistant(message)?,
+            role => chat.other(role, message)?,
+        }
+    }
+    Ok(chat.out)
+}
+
+/// Offered tools as a JSON text, `null` without any.
+///
+/// A text, because schemas of different tools have no common columns; TRL reads it with `json.loads`.
+pub(super) fn tools_text(run: &Trajectory) -> String {
+    if run.tools.is_empty() {
+        return "null".to_owned();
+    }
+    let tool = |tool: &crate::trajectory::Tool| {
+        let parameters = tool
+            .parameters
+            .as_ref()
+            .map_or_else(|| json!({"type": "object", "properties": {}}), Json::to_value);
+        json!({"type": "function", "function": {
+            "name": tool.name, "description": tool.description, "parameters": parameters,
+        }})
+    };
+    Value::Array(run.tools.iter().map(tool).collect()).to_string()
+}
+
+/// The system prompt that the source keeps apart from the messages, of the first agent to speak.
+fn own_system_prompt<'a>(example: &Example, run: &'a Trajectory) -> Option<&'a str> {
+    let speaker = example.context.iter().find(|message| message.role == Role::Assistant)?;
+    run.agents.iter().find(|agent| agent.name == speaker.agent)?.system_prompt.as_deref()
+}
+
+struct Chat {
+    out: Vec<Value>,
+    /// Calls not answered yet, oldest first: id and tool's name.
+    open_calls: Vec<(Option<String>, String)>,
+}
+
+impl Chat {
+    fn assistant(&mut self, message: &Message) -> Result<(), Refusal> {
+        let (mut text, mut reasoning, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+        // Templates write reasoning, content and calls in this order; a part before its turn would move.
+        let mut furthest = 0;
+        for part in &message.parts {
+            let turn = match part {
+                Part::Reasoning { .. } => 0,
+                Part::Text(_) => 1,
+                _ => 2,
+            };
+            if turn < furthest {
+                return Err(Refusal::because("parts-out-of-order"));
+            }
+            furthest = turn;
+            match part {
+                Part::Text(part) => text.push(part.text.as_str()),
+                Part::Reasoning { text, .. } => reasoning.push(text.as_str()),
+                Part::ToolCall(call) => {
+                    calls.push(json!({"type": "function", "function": {
+                        "name": call.name, "arguments": arguments(call)?,
+                    }}));
+                    self.open_calls.push((call.call_id.clone(), call.name.clone()));
+                }
+                Part::ToolResult(_) => return Err(Refusal::because("result-in-an-assistant-message")),
+                Part::Media(_) => return Err(Refusal::because("media")),
+                Part::Opaque { .. } => return Err(Refusal::because("opaque-part")),
+            }
+        }
+        let mut value = Map::new();
+        value.insert("role".to_owned(), json!("assistant"));
+        value.insert("content".to_owned(), json!(text.concat()));
+        let reasoning = reasoning.concat();
+        if !reasoning.is_empty() {
+            value.insert("reasoning_content".to_owned(), json!(reasoning));
+        }
+        if !calls.is_empty() {
+            value.insert("tool_calls".to_owned(), Value::Array(calls));
+        }
+        self.out.push(Value::Object(value));
+        Ok(())
+    }
+
+    fn other(&mut self, role: Role, message: &Message) -> Result<(), Refusal> {
+        let mut texts = Vec::new();
+        for part in &message.parts {
+            match part {
+                Part::ToolResult(result) => {
+                    let name = self.answered(result).unwrap_or_else(|| message.agent.clone());
+                    let value = json!({"role": "tool", "name": name, "content": result_text(result)?});
+                    self.out.push(value);
+                }
+                Part::Text(part) => texts.push(part.text.as_str()),
+                Part::Reasoning { text, .. } => texts.push(text),
+                Part::ToolCall(_) => return Err(Refusal::because("call-by-the-user")),
+                Part::Media(_) => return Err(Refusal::because("media")),
+                Part::Opaque { .. } => return Err(Refusal::because("opaque-part")),
+            }
+        }
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let text = texts.concat();
+        // An observation that answers no structured call reached the model as a user's message.
+        let value = match (role, self.open_calls.is_empty()) {
+            (Role::System, _) => plain("system", &text),
+            (Role::Tool, false) => {
+                let (_, name) = self.open_calls.remove(0);
+                json!({"role": "tool", "name": name, "content": text})
+            }
+            _ => plain("user", &text),
+        };
+        self.out.push(value);
+        Ok(())
+    }
+
+    /// Name of the call that a result answers. Ids repeat in real data, so of several open calls with
+    /// its id the oldest is meant; a result without a known id answers the oldest open call.
+    fn answered(&mut self, result: &ToolResult) -> Option<String> {
+        let same_id = |(id, _): &(Option<String>, String)| id.is_some() && *id == result.call_id;
+        let index = self.open_calls.iter().position(same_id).unwrap_or(0);
+        (index < self.open_calls.len()).then(|| self.open_calls.remove(index).1)
+    }
+}
+
+fn plain(role: &str, content: &str) -> Value {
+    json!({"role": role, "content": content})
+}
+
+fn result_text(result: &ToolResult) -> Result<String, Refusal> {
+    let mut out = String::new();
+    for part in &result.parts {
+        match part {
+            Part::Text(part) => out.push_str(&part.text),
+            Part::Media(_) => return Err(Refusal::because("media")),
+            _ => return Err(Refusal::because("opaque-part")),
+        }
+    }
+    Ok(out)
+}
+
+/// A call's arguments as an object that says exactly what the model wrote.
+fn arguments(call: &ToolCall) -> Result<Value, Refusal> {
+    let value = call.arguments().ok_or(Refusal::because("arguments-are-not-json"))?;
+    if !value.is_object() {
+        return Err(Refusal::because("arguments-are-not-an-object"));
+    }
+    // A duplicate key or an integer beyond 64 bits would not survive.
+    let exact =
+        Json::parse(&call.arguments_raw).is_ok_and(|raw| Json::from_serialize(&value).ok() == Some(raw));
+    if exact { Ok(value) } else { Err(Refusal::because("arguments-are-not-exact-as-an-object")) }
+}

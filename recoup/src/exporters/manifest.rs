@@ -1,0 +1,80 @@
+//! The manifest of an export: what went in, what did not and why, and what says that the file is whole.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::redaction::Kind;
+use crate::verdict::Side;
+
+/// Who makes an artifact, from what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Program and version.
+    pub producer: String,
+    /// Hash of the resolved settings.
+    pub config_hash: String,
+    /// Hash of the runs and verdicts that it was made from.
+    pub inputs_hash: String,
+}
+
+/// Written as `<view>.manifest.json` beside `<view>.jsonl`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The exporter's format.
+    pub format: String,
+    /// Version of this project's writing of the format.
+    pub format_version: u32,
+    /// Program and version.
+    pub producer: String,
+    /// Hash of the resolved settings.
+    pub config_hash: String,
+    /// Hash of the runs and verdicts that it was made from.
+    pub inputs_hash: String,
+    /// The view.
+    pub view: String,
+    /// Rows written.
+    pub rows: u64,
+    /// Runs offered.
+    #[serde(rename = "in")]
+    pub runs_in: u64,
+    /// Runs that gave no example, by reason.
+    pub excluded: BTreeMap<String, u64>,
+    /// Examples that became no row, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Examples dropped as equal to an earlier one.
+    pub duplicates: u64,
+    /// Replacements in the runs that gave rows, by kind.
+    pub redactions: BTreeMap<Kind, u64>,
+    /// Rows by the source's licence.
+    pub licences: BTreeMap<String, u64>,
+    /// Rows by side of the split.
+    pub split: BTreeMap<Side, u64>,
+    /// SHA-256 of the file of rows, hexadecimal.
+    pub sha256: String,
+}
+
+impl Manifest {
+    /// Version of this project's writing of its formats.
+    pub const FORMAT_VERSION: u32 = 1;
+
+    pub(super) fn new(format: &str, view: &str, provenance: Provenance) -> Self {
+        Self {
+            format: format.to_owned(),
+            format_version: Self::FORMAT_VERSION,
+            producer: provenance.producer,
+            config_hash: provenance.config_hash,
+            inputs_hash: provenance.inputs_hash,
+            view: view.to_owned(),
+            rows: 0,
+            runs_in: 0,
+            excluded: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            duplicates: 0,
+            redactions: BTreeMap::new(),
+            licences: BTreeMap::new(),
+            split: BTreeMap::new(),
+            sha256: String::new(),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `trl-prompt-completion`: `{"prompt": […], "completion": [one assistant message], "tools": "…"}`,
+//! one learned step a row: the form that carries a mask into TRL, which learns completions only.
+
+use serde_json::{Value, json};
+
+use super::chat::{chat_messages, tools_text};
+use super::{Exporter, Refusal};
+use crate::trajectory::{Role, Trajectory};
+use crate::views::Example;
+
+/// See the module.
+pub struct TrlPromptCompletion;
+
+impl Exporter for TrlPromptCompletion {
+    fn format(&self) -> &'static str {
+        "trl-prompt-completion"
+    }
+
+    fn row(&self, example: &Example, run: &Trajectory) -> Result<Value, Refusal> {
+        let last = example.context.last().ok_or(Refusal::because("no-message"))?;
+        if last.role != Role::Assistant || !example.learns_all_of(last) {
+            return Err(Refusal::because("last-message-is-not-learned"));
+        }
+        if example.segments.iter().any(|segment| Some(segment.node) != last.node) {
+            return Err(Refusal::because("several-learned-messages"));
+        }
+        let mut prompt = chat_messages(example, run)?;
+        let completion = prompt.pop().ok_or(Refusal::because("no-message"))?;
+        if prompt.is_empty() {
+            return Err(Refusal::because("no-prompt"));
+        }
+        Ok(json!({"prompt": prompt, "completion": [completion], "tools": tools_text(run)}))
+    }
+
+    /// The messages of the first row say `train` (see [`super::TrlMessages`]).
+    fn open(&self, row: &mut Value) {
+        row["prompt"][0]["train"] = json!(false);
+        row["completion"][0]["train"] = json!(true);
+    }
+}

@@ -1,0 +1,145 @@
+//! Redaction: secrets and personal data leave a run before the run leaves the store.
+//!
+//! * What is found is replaced by a typed placeholder that stands for the same value all through the
+//!   trajectory (`<EMAIL_1>`); redacting twice changes nothing.
+//! * A node that was changed loses what still tells the old text: sampled token ids, log-probabilities
+//!   and the provider's signatures. Prompt ids of every later node go too, since they spell the prompt.
+//! * Sealed pieces (signatures, encrypted reasoning) are never searched or edited, and `hidden` is
+//!   emptied.
+//! * No table of values is kept or written: [`OffsetMap`] holds ranges, [`Placeholders`] hashes.
+//!
+//! [`leftovers`] looks again, by other means, at what is about to be written, and blocks it.
+
+mod arguments;
+mod assigned;
+mod checksums;
+mod edit;
+mod find;
+mod kind;
+mod leftovers;
+mod numbers;
+mod offsets;
+mod pen;
+mod personal;
+mod placeholders;
+mod secrets;
+mod token;
+
+use std::collections::BTreeMap;
+
+pub use self::kind::Kind;
+pub use self::leftovers::{Leftover, leftovers};
+pub use self::offsets::OffsetMap;
+pub use self::placeholders::Placeholders;
+
+use self::edit::{apply, edits};
+use self::pen::Pen;
+use crate::trajectory::{Hidden, Trajectory};
+
+/// A run that may leave, and what was done to it.
+#[derive(Clone, Debug)]
+pub struct Redacted {
+    /// The run with placeholders in. Its ids are the original's: it is the same run, seen from outside.
+    pub trajectory: Trajectory,
+    /// Replacements made, by kind.
+    pub counts: BTreeMap<Kind, usize>,
+    /// Translates ranges of part text between the two.
+    pub map: OffsetMap,
+    /// The numbers given out, for text about the run that comes later ([`redact_text`]).
+    pub placeholders: Placeholders,
+}
+
+/// Redacts a run.
+pub fn redact(run: &Trajectory) -> Redacted {
+    let mut trajectory = run.clone();
+    trajectory.hidden = Hidden::default();
+    let mut pen = Pen::reserving(run);
+    let mut map = OffsetMap::default();
+    let prompt_changed = pen.frame(&mut trajectory);
+    let mut changed_before: Vec<bool> = Vec::with_capacity(trajectory.nodes.len());
+    for (position, node) in trajectory.nodes.iter_mut().enumerate() {
+        let inherited = node.parent.map_or(prompt_changed, |parent| changed_before[parent]);
+        let changed = pen.node(position, node, &mut map);
+        if let Some(call) = &mut node.occurrence.call {
+            if inherited || changed {
+                call.prompt_ids = None;
+            }
+            if changed {
+                (call.completion_ids, call.logprobs) = (None, None);
+            }
+        }
+        changed_before.push(inherited || changed);
+    }
+    Redacted { trajectory, counts: pen.counts, map, placeholders: pen.placeholders }
+}
+
+/// Redacts a text about a run, with the run's own placeholders.
+pub fn redact_text(text: &str, placeholders: &mut Placeholders) -> String {
+    apply(text, &edits(text), placeholders).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, redact};
+    use crate::task::Task;
+    use crate::trajectory::{ArgumentsForm, Call, Citation, Node, Outcome, Part, Role, ToolCall, Trajectory};
+
+    fn run() -> Trajectory {
+        let mut run = Trajectory::new("test", Task::from_goal("mail mia@example.com"));
+        run.hidden.gold = Some(crate::json::Json::string("the answer"));
+        run.push(Node::new(Role::User, "user", vec![Part::text("mail mia@example.com, please")]));
+        let call = ToolCall {
+            call_id: Some("call_1".to_owned()),
+            name: "send".to_owned(),
+            arguments_raw: r#"{"to": "mia@example.com"}"#.to_owned(),
+            arguments_form: ArgumentsForm::String,
+        };
+        let sealed =
+            Part::Reasoning { text: "to mia@example.com".to_owned(), signature: Some("c2ln".to_owned()) };
+        let opaque =
+            Part::Opaque { kind: "redacted_thinking".to_owned(), raw: "\"a@example.com\"".to_owned() };
+        let mut node =
+            Node::new(Role::Assistant, "assistant", vec![sealed, Part::ToolCall(call), opaque]).sampled();
+        node.occurrence.call = Some(Box::new(ids()));
+        run.push(node);
+        let mut last = Node::new(Role::Assistant, "assistant", vec![Part::text("sent")]).sampled();
+        last.occurrence.call = Some(Box::new(ids()));
+        run.push(last);
+        run.finish(Outcome::unknown());
+        run
+    }
+
+    fn ids() -> Call {
+        Call {
+            prompt_ids: Some(vec![1]),
+            completion_ids: Some(vec![2]),
+            logprobs: Some(vec![-0.5]),
+            ..Call::default()
+        }
+    }
+
+    #[test]
+    fn a_changed_node_loses_what_tells_the_old_text() {
+        let redacted = redact(&run());
+        let node = &redacted.trajectory.nodes[1];
+        assert_eq!(node.parts[0], Part::Reasoning { text: "to <EMAIL_1>".to_owned(), signature: None });
+        assert_eq!(node.parts[1].cited_text(), Some(r#"{"to": "<EMAIL_1>"}"#));
+        assert_eq!(node.parts[2].cited_text(), Some("\"a@example.com\""), "sealed pieces stay");
+        let call = node.occurrence.call.as_deref().unwrap();
+        assert_eq!((&call.prompt_ids, &call.completion_ids, &call.logprobs), (&None, &None, &None));
+        let call = redacted.trajectory.nodes[2].occurrence.call.as_deref().unwrap();
+        assert_eq!((&call.prompt_ids, &call.completion_ids), (&None, &Some(vec![2])));
+        assert_eq!(redacted.trajectory.task.goal, "mail <EMAIL_1>");
+        assert_eq!(redacted.trajectory.hidden.gold, None);
+        assert_eq!(redacted.counts[&Kind::Email], 4);
+    }
+
+    #[test]
+    fn citations_translate() {
+        let original = run();
+        let redacted = redact(&original);
+        let quoted = Citation { node: 0, part_path: vec![0], start: 5, end: 14 };
+        assert_eq!(quoted.quote(&redacted.trajectory).unwrap(), "<EMAIL_1>");
+        assert_eq!(redacted.map.to_original(&quoted).quote(&original).unwrap(), "mia@example.com");
+    }
+}

@@ -1,0 +1,221 @@
+//! Secrets that show by their own shape: provider keys, tokens, private keys, URLs with passwords.
+
+use std::sync::LazyLock;
+
+use memchr::memmem;
+use regex::bytes::Regex;
+
+use super::find::Hit;
+use super::kind::Kind;
+use super::token::{ends_token, is_word, looks_random, starts_token};
+
+/// A provider's key: what it begins with and how many characters of the key alphabet follow.
+struct Shape {
+    prefix: &'static str,
+    /// `[A-Za-z0-9_-]`, or with `false` `[A-Za-z0-9_]`.
+    dashes: bool,
+    least: usize,
+}
+
+const fn shape(prefix: &'static str, dashes: bool, least: usize) -> Shape {
+    Shape { prefix, dashes, least }
+}
+
+/// Shapes of keys, from the providers' documentation; a longer prefix before its own beginning.
+const SHAPES: &[Shape] = &[
+    shape("sk-ant-", true, 20),
+    shape("sk-", true, 20),
+    shape("sk_live_", false, 16),
+    shape("sk_test_", false, 16),
+    shape("rk_live_", false, 16),
+    shape("rk_test_", false, 16),
+    shape("whsec_", false, 24),
+    shape("ghp_", false, 30),
+    shape("gho_", false, 30),
+    shape("ghu_", false, 30),
+    shape("ghs_", false, 30),
+    shape("ghr_", false, 30),
+    shape("github_pat_", false, 22),
+    shape("glpat-", true, 20),
+    shape("AKIA", false, 16),
+    shape("ASIA", false, 16),
+    shape("AIza", true, 35),
+    shape("ya29.", true, 20),
+    shape("GOCSPX-", true, 20),
+    shape("xoxb-", true, 20),
+    shape("xoxp-", true, 20),
+    shape("xoxa-", true, 20),
+    shape("xoxe-", true, 20),
+    shape("xoxr-", true, 20),
+    shape("xoxs-", true, 20),
+    shape("xapp-", true, 20),
+    shape("hf_", false, 30),
+    shape("npm_", false, 36),
+    shape("pypi-AgE", true, 50),
+    shape("gsk_", false, 40),
+    shape("xai-", true, 40),
+    shape("r8_", false, 36),
+    shape("nvapi-", true, 40),
+    shape("pplx-", true, 40),
+    shape("tvly-", true, 20),
+    shape("dop_v1_", false, 60),
+    shape("shpat_", false, 32),
+    shape("dckr_pat_", true, 20),
+    shape("glsa_", false, 32),
+    shape("lin_api_", false, 32),
+    shape("ATATT3", true, 60),
+    shape("hooks.slack.com/services/", false, 8),
+    shape("SG.", true, 20),
+    shape("AGE-SECRET-KEY-1", false, 50),
+];
+
+/// One pass over the text finds every prefix: an alternation of literals is searched with SIMD.
+static ANCHORS: LazyLock<Regex> = LazyLock::new(|| {
+    let mut literals: Vec<String> = SHAPES.iter().map(|shape| regex::escape(shape.prefix)).collect();
+    literals.extend(["eyJ", "-----BEGIN", "earer ", "uthorization"].map(str::to_owned));
+    Regex::new(&literals.join("|")).expect("literals are a pattern")
+});
+
+/// A private key's block is no longer than this; where its end is missing, the block is cut there.
+const PRIVATE_KEY_MAX: usize = 16 * 1024;
+
+pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
+    let bytes = text.as_bytes();
+    for anchor in ANCHORS.find_iter(bytes) {
+        let at = anchor.start();
+        let hit = match anchor.as_bytes() {
+            b"eyJ" => jwt(bytes, at),
+            b"-----BEGIN" => private_key(bytes, at),
+            b"earer " => bearer(bytes, at, anchor.end()),
+            b"uthorization" => authorization(bytes, anchor.end()),
+            prefix => provider_key(bytes, at, prefix),
+        };
+        hits.extend(hit);
+    }
+    for at in memmem::find_iter(bytes, b"://") {
+        hits.extend(url_password(bytes, at + 3));
+    }
+}
+
+fn provider_key(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<Hit> {
+    let shape = SHAPES.iter().find(|shape| shape.prefix.as_bytes() == prefix)?;
+    if !starts_token(bytes, at) {
+        return None;
+    }
+    let tail_at = at + prefix.len();
+    let slack_url = prefix.starts_with(b"hooks");
+    let in_key = |byte: u8| {
+        is_word(byte)
+            || shape.dashes && byte == b'-'
+            || slack_url && byte == b'/'
+            || prefix == b"SG." && byte == b'.'
+    };
+    let length = bytes[tail_at..].iter().take_while(|byte| in_key(**byte)).count();
+    let tail = &bytes[tail_at..tail_at + length];
+    // `sk-xxxxxxxxxxxxxxxxxxxx` in a manual is no key.
+    let real = tail.iter().any(u8::is_ascii_digit) && tail.iter().any(u8::is_ascii_alphabetic);
+    let fits = match prefix {
+        b"AKIA" | b"ASIA" => {
+            length == 16 && tail.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        }
+        // The one prefix that is also a word: `sk-learn-pipeline-step-12` has no random part.
+        b"sk-" => length >= shape.least && tail.split(|byte| *byte == b'-').any(looks_random),
+        _ => length >= shape.least && real,
+    };
+    fits.then_some(Hit { start: at, end: tail_at + length, kind: Kind::ApiKey })
+}
+
+/// Three base64url parts, the first two JSON objects (`eyJ` is `{"`); the last may be empty.
+fn jwt(bytes: &[u8], at: usize) -> Option<Hit> {
+    if !starts_token(bytes, at) {
+        return None;
+    }
+    let part = |from: usize| {
+        bytes[from..].iter().take_while(|byte| is_word(**byte) || **byte == b'-').count() + from
+    };
+    let header = part(at);
+    if header - at < 12 || bytes.get(header) != Some(&b'.') || !bytes[header + 1..].starts_with(b"eyJ") {
+        return None;
+    }
+    let mut end = part(header + 1);
+    if bytes.get(end) == Some(&b'.') {
+        end = part(end + 1);
+    }
+    Some(Hit { start: at, end, kind: Kind::Jwt })
+}
+
+fn private_key(bytes: &[u8], at: usize) -> Option<Hit> {
+    let block = &bytes[at..bytes.len().min(at + PRIVATE_KEY_MAX)];
+    let line = &block[..block.len().min(64)];
+    memmem::find(line, b"PRIVATE KEY")?;
+    let end = match memmem::find(block, b"-----END") {
+        Some(end) => {
+            let label = block[end + 8..].iter().take_while(|byte| is_word(**byte) || **byte == b' ').count();
+            let dashes = block[end + 8 + label..].iter().take_while(|byte| **byte == b'-').count();
+            end + 8 + label + dashes
+        }
+        // Cut off: all that could still be the key, escapes of line ends included.
+        None => block.iter().take_while(|byte| is_word(**byte) || b"+/=-\\ \r\n:,.".contains(byte)).count(),
+    };
+    Some(Hit { start: at, end: at + end, kind: Kind::PrivateKey })
+}
+
+/// `Bearer` and what looks like a token.
+fn bearer(bytes: &[u8], at: usize, value_at: usize) -> Option<Hit> {
+    let word_at = at.checked_sub(1)?;
+    if !matches!(bytes[word_at], b'B' | b'b') || !starts_token(bytes, word_at) {
+        return None;
+    }
+    let end = header_value(bytes, value_at);
+    looks_random(&bytes[value_at..end]).then_some(Hit { start: value_at, end, kind: Kind::Token })
+}
+
+/// The credentials of an `Authorization` header, after its scheme.
+fn authorization(bytes: &[u8], after: usize) -> Option<Hit> {
+    let is_separator = |byte: &u8| b"\"'\\ :=".contains(byte);
+    let mut at = after + bytes[after..].iter().take(8).take_while(|byte| is_separator(byte)).count();
+    if at == after {
+        return None;
+    }
+    for scheme in ["basic ", "bearer ", "token ", "apikey ", "bot "] {
+        if bytes[at..].get(..scheme.len()).is_some_and(|word| word.eq_ignore_ascii_case(scheme.as_bytes())) {
+            at += scheme.len();
+            let end = header_value(bytes, at);
+            let value = &bytes[at..end];
+            let real = value.len() >= 12
+                && value.iter().any(u8::is_ascii_alphabetic)
+                && value.iter().any(|byte| byte.is_ascii_digit() || *byte == b'=');
+            return real.then_some(Hit { start: at, end, kind: Kind::Token });
+        }
+    }
+    let end = header_value(bytes, at);
+    looks_random(&bytes[at..end]).then_some(Hit { start: at, end, kind: Kind::Token })
+}
+
+fn header_value(bytes: &[u8], from: usize) -> usize {
+    from + bytes[from..].iter().take_while(|byte| is_word(**byte) || b"-._~+/=:".contains(byte)).count()
+}
+
+/// The password of `scheme://user:password@host`, or the token of `scheme://token@host`.
+fn url_password(bytes: &[u8], from: usize) -> Option<Hit> {
+    let authority = bytes[from..]
+        .iter()
+        .take(256)
+        .take_while(|byte| byte.is_ascii_graphic() && !b"/?#\"'<>\\`|{}".contains(byte))
+        .count();
+    let authority = &bytes[from..from + authority];
+    let user_info = &authority[..memchr::memrchr(b'@', authority)?];
+    let start = match memchr::memchr(b':', user_info) {
+        Some(colon) => colon + 1,
+        None if looks_random(user_info) => 0,
+        None => return None,
+    };
+    let password = &user_info[start..];
+    // A variable or a mask is no password.
+    let written_out = password.first().is_some_and(|first| !b"$%*[(".contains(first));
+    (written_out && ends_token(bytes, from + user_info.len())).then_some(Hit {
+        start: from + start,
+        end: from + user_info.len(),
+        kind: Kind::Password,
+    })
+}

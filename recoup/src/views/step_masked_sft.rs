@@ -1,0 +1,63 @@
+//! `step_masked_sft`: failed runs, the steps before anything went wrong.
+//!
+//! One example a kept step. Kept are the sampled turns strictly before the first finding that was
+//! never made up for (the decisive step is one, whatever the findings say), and never the last turn:
+//! the answer of a failed run is a failure. What comes after is not in the example at all.
+
+use super::{Example, Exclusion, Message, View, ViewInput, is_learnable};
+use crate::trajectory::{Branch, Status};
+use crate::verdict::{Diagnosis, Party};
+
+/// See the module.
+pub struct StepMaskedSft;
+
+impl View for StepMaskedSft {
+    fn name(&self) -> &'static str {
+        "step_masked_sft"
+    }
+
+    fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
+        match input.run.outcome().status {
+            Status::Failure => {}
+            Status::Success => return Err(Exclusion::because("succeeded")),
+            Status::Unknown => return Err(Exclusion::because("outcome-unknown")),
+        }
+        input.for_training()?;
+        match input.blame {
+            Some(blame) if blame.suspected => return Err(Exclusion::because("failure-suspected")),
+            Some(blame) if blame.party == Party::Agent => {}
+            Some(_) => return Err(Exclusion::because("not-the-agents-failure")),
+            None => return Err(Exclusion::because("no-blame")),
+        }
+        let diagnosis = input.diagnosis.ok_or(Exclusion::because("no-diagnosis"))?;
+        if !diagnosis.admitted || diagnosis.suspected {
+            return Err(Exclusion::because("diagnosis-not-admitted"));
+        }
+        let branch = input.run.main_branch();
+        let error_index = first_unresolved(diagnosis, &branch)
+            .ok_or(Exclusion::because("decisive-step-on-another-branch"))?;
+        let last_step = branch.steps().last().copied();
+        let mut context = Message::of_branch(&branch);
+        context.truncate(error_index);
+        let segments = branch
+            .nodes()
+            .take(error_index)
+            .zip(&context)
+            .filter(|((position, node), _)| is_learnable(node) && Some(*position) != last_step)
+            .flat_map(|((position, _), message)| message.segments(position))
+            .collect();
+        let steps = Example::new(context, segments, input.lineage(self)).steps();
+        if steps.is_empty() {
+            return Err(Exclusion::because("no-step-before-the-error"));
+        }
+        Ok(steps)
+    }
+}
+
+/// Node index of the first message on the branch at fault for something never made up for; `None`
+/// where the decisive node is not on the branch.
+fn first_unresolved(diagnosis: &Diagnosis, branch: &Branch<'_>) -> Option<usize> {
+    let decisive = branch.node_index(diagnosis.decisive_node)?;
+    let unresolved = diagnosis.findings.iter().filter(|finding| finding.resolved_at.is_none());
+    unresolved.filter_map(|finding| branch.node_index(finding.node)).chain([decisive]).min()
+}
