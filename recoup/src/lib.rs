@@ -21,6 +21,9 @@ pub mod json;
 pub mod task;
 pub mod trajectory;
 pub mod verdict;
+pub mod visible;
 pub mod warning;
 
 pub mod importers;
+
+pub mod report;
