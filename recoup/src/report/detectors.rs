@@ -109,6 +109,7 @@ impl<'a> Seen<'a> {
             runs: self.runs,
             on_failures: share(self.runs.failure, all.failure),
             on_successes: share(self.runs.success, all.success),
+            on_unknown: share(self.runs.unknown, all.unknown),
             examples: self
                 .clearest
                 .into_iter()

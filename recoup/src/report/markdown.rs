@@ -8,7 +8,7 @@
 use std::fmt::{self, Write};
 
 use super::command::short_id;
-use super::model::{Action, DetectorCount, Example, Group, ImportSummary, Report, RunEntry};
+use super::model::{Action, DetectorCount, Example, Group, ImportSummary, Rate, Report, RunEntry};
 use super::wording::{self, counted, number, place, rate_or_none, runs, two_decimals};
 use crate::visible::{visible_controls, visible_line};
 
@@ -100,7 +100,7 @@ fn blame(out: &mut String, report: &Report) -> fmt::Result {
             wording::party(count.party),
             wording::party_meaning(count.party),
             number(count.failures),
-            rate_or_none(count.share.as_ref()),
+            share(count.share.as_ref()),
             number(count.suspected),
             counts(count.rules.iter())
         )?;
@@ -149,15 +149,16 @@ fn detectors(out: &mut String, report: &Report) -> fmt::Result {
     for detector in &fired {
         writeln!(
             out,
-            "| {} | {} | {} | {} · {} | {} · {} | {} | {} of {} |",
+            "| {} | {} | {} | {} · {} | {} · {} | {} · {} | {} of {} |",
             cell(&detector.name),
             cell(&detector.capability),
             number(detector.decisive),
             number(detector.runs.failure),
-            rate_or_none(detector.on_failures.as_ref()),
+            share(detector.on_failures.as_ref()),
             number(detector.runs.success),
-            rate_or_none(detector.on_successes.as_ref()),
+            share(detector.on_successes.as_ref()),
             number(detector.runs.unknown),
+            share(detector.on_unknown.as_ref()),
             number(detector.resolved),
             number(detector.findings)
         )?;
@@ -393,6 +394,10 @@ fn row(out: &mut String, run: &RunEntry) -> fmt::Result {
         run.decisive_node.map_or_else(|| "–".to_owned(), |node| place(node, run.decisive_step)),
         number(run.steps as u64)
     )
+}
+
+fn share(rate: Option<&Rate>) -> String {
+    rate.map_or_else(|| "–".to_owned(), wording::rate)
 }
 
 fn left_out(out: &mut String, count: u64, of: &str) -> fmt::Result {

@@ -239,6 +239,8 @@ pub struct DetectorCount {
     pub on_failures: Option<Rate>,
     /// Share of successful runs.
     pub on_successes: Option<Rate>,
+    /// Share of runs without an outcome.
+    pub on_unknown: Option<Rate>,
     /// The clearest findings, from different runs.
     pub examples: Vec<Example>,
 }
