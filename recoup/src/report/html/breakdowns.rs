@@ -1,0 +1,73 @@
+//! Success by task, agent, model, harness and format.
+
+use std::fmt::{self, Write};
+
+use super::super::model::{Breakdown, Group, Report};
+use super::super::wording::{self, number, rate};
+use super::charts;
+use super::text::{Inline, Plain};
+
+/// A block an attribute.
+pub(super) fn breakdowns(out: &mut String, report: &Report) -> fmt::Result {
+    if report.breakdowns.is_empty() {
+        return Ok(());
+    }
+    super::section(
+        out,
+        "breakdowns",
+        "Who does well, at what",
+        "Success rate among scored runs, the groups with the most failures first. Where two intervals overlap widely, \
+         the groups may well be equal.",
+    )?;
+    out.push_str("<div class=blocks>");
+    report.breakdowns.iter().try_for_each(|breakdown| block(out, breakdown))?;
+    out.push_str("</div></section>");
+    Ok(())
+}
+
+fn block(out: &mut String, breakdown: &Breakdown) -> fmt::Result {
+    write!(
+        out,
+        "<div class=block><h3>{} <small>{}</small></h3><div class=\"rows tight\">",
+        wording::dimension(breakdown.by),
+        number(breakdown.values)
+    )?;
+    for group in &breakdown.groups {
+        row(out, group, None)?;
+    }
+    if let Some(rest) = &breakdown.rest {
+        row(out, rest, Some((breakdown.values - breakdown.groups.len() as u64, breakdown.by)))?;
+    }
+    write!(
+        out,
+        "<div class=row><div class=what></div><div class=chart>{}</div></div></div></div>",
+        charts::AXIS
+    )
+}
+
+fn row(out: &mut String, group: &Group, pooled: Option<(u64, &str)>) -> fmt::Result {
+    let outcomes = group.outcomes;
+    out.push_str("<div class=row><div class=what>");
+    match wording::unnamed(group, pooled) {
+        Some(words) => write!(out, "<span class=muted>{}</span>", Plain(&words))?,
+        None => {
+            let name = group.name.as_deref().unwrap_or_default();
+            write!(out, "<b title=\"{}\">{}</b>", Plain(name), Inline(name))?;
+        }
+    }
+    write!(out, "<small>{} passed · {} failed", number(outcomes.success), number(outcomes.failure))?;
+    if outcomes.failure > 0 && group.agent_failures < outcomes.failure {
+        write!(out, ", {} its own", number(group.agent_failures))?;
+    }
+    if outcomes.unknown > 0 {
+        write!(out, " · {} unknown", number(outcomes.unknown))?;
+    }
+    out.push_str("</small></div><div class=chart>");
+    match &group.success_rate {
+        Some(share) => {
+            charts::bar(out, "success", share)?;
+            write!(out, "</div><div class=value><small>{}</small></div></div>", rate(share))
+        }
+        None => write!(out, "</div><div class=value><small>not scored</small></div></div>"),
+    }
+}

@@ -1,0 +1,246 @@
+//! Inline SVG charts. Positions are percentages of the width and heights are pixels, so a chart fills
+//! its column on a phone and on paper without scaling its text. Each says its content in words, in a
+//! `<title>` and `<desc>` or in the text beside it, so color is never the only carrier.
+
+use std::fmt::{self, Write};
+
+use super::super::model::{Positions, Rate, Severities};
+use super::super::wording::{number, percent, rate as rate_words, runs, two_decimals};
+use super::text::Plain;
+
+/// One part of a stacked bar.
+pub(super) struct Part {
+    /// Class in the style sheet, which gives the color.
+    pub(super) style: &'static str,
+    /// Name.
+    pub(super) name: String,
+    /// Size.
+    pub(super) value: u64,
+}
+
+/// Least share that has room for its own label.
+const LABELLED: f64 = 0.1;
+
+/// Parts of a whole, in one bar with a legend beneath. Empty parts are left out.
+pub(super) fn stacked(out: &mut String, title: &str, parts: &[Part]) -> fmt::Result {
+    let total: u64 = parts.iter().map(|part| part.value).sum();
+    if total == 0 {
+        return Ok(());
+    }
+    let shown: Vec<(&Part, f64)> = parts
+        .iter()
+        .filter(|part| part.value > 0)
+        .map(|part| (part, part.value as f64 / total as f64))
+        .collect();
+    let words: Vec<String> = shown
+        .iter()
+        .map(|(part, share)| format!("{} {} ({})", part.name, number(part.value), percent(*share)))
+        .collect();
+    write!(
+        out,
+        "<figure class=stack><svg width=\"100%\" height=40 role=img><title>{}</title><desc>{}</desc>",
+        Plain(title),
+        Plain(&words.join(", "))
+    )?;
+    let mut x = 0.0;
+    for (part, share) in &shown {
+        write!(
+            out,
+            "<rect class={} x=\"{:.3}%\" width=\"{:.3}%\" height=40></rect>",
+            part.style,
+            x * 100.0,
+            share * 100.0
+        )?;
+        if x > 0.0 {
+            write!(out, "<line class=gap x1=\"{0:.3}%\" x2=\"{0:.3}%\" y1=0 y2=40></line>", x * 100.0)?;
+        }
+        if *share >= LABELLED {
+            write!(
+                out,
+                "<text class=\"on {}\" x=\"{:.3}%\" y=25 text-anchor=middle>{}</text>",
+                part.style,
+                (x + share / 2.0) * 100.0,
+                percent(*share)
+            )?;
+        }
+        x += share;
+    }
+    out.push_str("</svg><figcaption><ul class=legend>");
+    for (part, share) in shown {
+        write!(
+            out,
+            "<li>{}<span>{}</span> <b>{}</b> <small>{}</small></li>",
+            key(part.style),
+            Plain(&part.name),
+            number(part.value),
+            percent(share)
+        )?;
+    }
+    out.push_str("</ul></figcaption></figure>");
+    Ok(())
+}
+
+/// A color's key.
+pub(super) fn key(style: &str) -> String {
+    format!(
+        "<svg class=key width=12 height=12 aria-hidden=true><rect class={style} width=12 height=12 rx=2></rect></svg>"
+    )
+}
+
+/// A share as a bar with its interval.
+pub(super) fn bar(out: &mut String, style: &str, share: &Rate) -> fmt::Result {
+    open_scale(out, &rate_words(share))?;
+    let (rate, low, high) = (share.rate * 100.0, share.low * 100.0, share.high * 100.0);
+    write!(out, "<rect class=\"{style} soft\" width=\"{rate:.2}%\" y=5 height=14></rect>")?;
+    write!(out, "<line class=\"whisker {style}\" x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=12 y2=12></line>")?;
+    write!(out, "<circle class={style} cx=\"{rate:.2}%\" cy=12 r=4.5></circle></svg>")
+}
+
+/// A count as a bar out of the greatest; the second part is hatched.
+pub(super) fn count_bar(
+    out: &mut String,
+    style: &str,
+    solid: u64,
+    hatched: u64,
+    greatest: u64,
+) -> fmt::Result {
+    let width = |n: u64| n as f64 / greatest.max(1) as f64 * 100.0;
+    write!(
+        out,
+        "<svg class=scale width=\"100%\" height=24 aria-hidden=true><rect class=track width=\"100%\" y=5 height=14></rect>"
+    )?;
+    write!(out, "<rect class={style} width=\"{:.2}%\" y=5 height=14></rect>", width(solid))?;
+    write!(
+        out,
+        "<rect class=unknown x=\"{:.2}%\" width=\"{:.2}%\" y=5 height=14></rect></svg>",
+        width(solid),
+        width(hatched)
+    )
+}
+
+/// Shares of the same thing in several groups, on one scale: each a mark with its interval.
+pub(super) fn marks(out: &mut String, shares: &[(&'static str, &Rate)]) -> fmt::Result {
+    let words: Vec<String> =
+        shares.iter().map(|(name, share)| format!("{name} {}", rate_words(share))).collect();
+    open_scale(out, &words.join(", "))?;
+    // Drawn from the last to the first, so the first lies on top.
+    for (style, share) in shares.iter().rev() {
+        let (rate, low, high) = (share.rate * 100.0, share.low * 100.0, share.high * 100.0);
+        write!(
+            out,
+            "<line class=\"whisker {style}\" x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=12 y2=12></line>"
+        )?;
+        match *style {
+            "failure" => write!(out, "<circle class=failure cx=\"{rate:.2}%\" cy=12 r=5.5></circle>")?,
+            hollow => {
+                write!(out, "<circle class=\"hollow {hollow}\" cx=\"{rate:.2}%\" cy=12 r=4.5></circle>")?
+            }
+        }
+    }
+    out.push_str("</svg>");
+    Ok(())
+}
+
+fn open_scale(out: &mut String, title: &str) -> fmt::Result {
+    write!(
+        out,
+        "<svg class=scale width=\"100%\" height=24 role=img><title>{}</title><rect class=track width=\"100%\" y=5 height=14></rect>",
+        Plain(title)
+    )?;
+    for quarter in ["25%", "50%", "75%"] {
+        write!(out, "<line class=tick x1=\"{quarter}\" x2=\"{quarter}\" y1=5 y2=19></line>")?;
+    }
+    Ok(())
+}
+
+/// The labels under a column of scales.
+pub(super) const AXIS: &str = "<svg class=axis width=\"100%\" height=16 aria-hidden=true>\
+<text x=0 y=12>0%</text><text x=\"50%\" y=12 text-anchor=middle>50%</text><text x=\"100%\" y=12 text-anchor=end>100%</text></svg>";
+
+/// Severities by tenth, with the line above which a failure teaches nothing.
+pub(super) fn severities(out: &mut String, severities: &Severities) -> fmt::Result {
+    let most = severities.tenths.iter().copied().max().unwrap_or(0).max(1);
+    write!(
+        out,
+        "<svg class=severity width=100 height=26 role=img><title>mean severity {}, {} above 0.7</title>",
+        two_decimals(severities.mean),
+        runs(severities.too_severe)
+    )?;
+    for (tenth, &count) in severities.tenths.iter().enumerate() {
+        let height = if count == 0 { 1.0 } else { (count as f64 / most as f64 * 22.0).max(2.5) };
+        let style = if tenth >= 7 { "failure" } else { "mild" };
+        write!(
+            out,
+            "<rect class={style} x={} width=8 y={:.1} height={height:.1}></rect>",
+            tenth * 10 + 1,
+            24.0 - height
+        )?;
+    }
+    out.push_str("<line class=limit x1=70 x2=70 y1=0 y2=26></line></svg>");
+    Ok(())
+}
+
+/// Decisive steps by tenth of the run.
+pub(super) fn histogram(out: &mut String, positions: &Positions) -> fmt::Result {
+    let totals: Vec<u64> = positions
+        .failures
+        .iter()
+        .zip(&positions.suspected)
+        .map(|(failures, suspected)| failures + suspected)
+        .collect();
+    let most = totals.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let words: Vec<String> = totals
+        .iter()
+        .enumerate()
+        .map(|(tenth, n)| format!("{}–{}%: {n}", tenth * 10, tenth * 10 + 10))
+        .collect();
+    write!(
+        out,
+        "<svg class=histogram width=\"100%\" height=190 role=img><title>Decisive steps by tenth of the run</title><desc>{}</desc>",
+        Plain(&words.join(", "))
+    )?;
+    const FLOOR: f64 = 164.0;
+    for (tenth, (&failures, &suspected)) in positions.failures.iter().zip(&positions.suspected).enumerate() {
+        let x = tenth as f64 * 10.0;
+        let (solid, hatched) = (failures as f64 / most * 140.0, suspected as f64 / most * 140.0);
+        write!(
+            out,
+            "<rect class=failure x=\"{:.1}%\" width=\"9%\" y={:.1} height={solid:.1}></rect>",
+            x + 0.5,
+            FLOOR - solid
+        )?;
+        write!(
+            out,
+            "<rect class=unknown x=\"{:.1}%\" width=\"9%\" y={:.1} height={hatched:.1}></rect>",
+            x + 0.5,
+            FLOOR - solid - hatched
+        )?;
+        if failures + suspected > 0 {
+            write!(
+                out,
+                "<text class=value x=\"{:.1}%\" y={:.1} text-anchor=middle>{}</text>",
+                x + 5.0,
+                FLOOR - solid - hatched - 6.0,
+                number(failures + suspected)
+            )?;
+        }
+    }
+    write!(out, "<line class=base x1=0 x2=\"100%\" y1={FLOOR} y2={FLOOR}></line>")?;
+    out.push_str(
+        "<text class=tick-label x=0 y=182>first step</text>\
+         <text class=tick-label x=\"50%\" y=182 text-anchor=middle>halfway</text>\
+         <text class=tick-label x=\"100%\" y=182 text-anchor=end>last step</text></svg>",
+    );
+    Ok(())
+}
+
+/// Where in a run its decisive step stands.
+pub(super) fn position(out: &mut String, step: usize, steps: usize) -> fmt::Result {
+    let share = if steps == 0 { 0.0 } else { (step.min(steps - 1) as f64 + 0.5) / steps as f64 };
+    write!(
+        out,
+        "<svg class=position width=64 height=8 aria-hidden=true><rect class=track width=64 y=2 height=4 rx=2></rect>\
+         <circle class=failure cx={:.1} cy=4 r=4></circle></svg>",
+        4.0 + share * 56.0
+    )
+}
