@@ -9,7 +9,10 @@
 //!   [`Quarantine`] with its bytes' range, and the rest of the file goes on;
 //! * treats every byte as hostile: no panic, no path from a trace reaches the file system.
 
+mod data_url;
+mod object;
 mod probe;
+mod row;
 mod scoring;
 mod sink;
 pub mod slice;
