@@ -24,3 +24,5 @@ pub mod verdict;
 pub mod warning;
 
 pub mod importers;
+
+pub mod exporters;

@@ -57,9 +57,25 @@ pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     (bits < 6 && group == 0 && padding <= 2).then_some(bytes)
 }
 
+/// The data URL of some bytes.
+pub(crate) fn encode(mime: &str, bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut url = format!("data:{mime};base64,");
+    url.reserve(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4 {
+            let index = (bits >> (18 - 6 * digit)) & 63;
+            url.push(if digit <= group.len() { DIGITS[index as usize] as char } else { '=' });
+        }
+    }
+    url
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{decode_base64, media};
+    use super::{decode_base64, encode, media};
     use crate::id::Hash;
     use crate::task::Task;
     use crate::trajectory::Trajectory;
@@ -72,6 +88,15 @@ mod tests {
         for damaged in ["a", "a=b", "{b64_img}", "aGk", "aGl"] {
             let expected = (damaged == "aGk").then(|| b"hi".to_vec());
             assert_eq!(decode_base64(damaged), expected, "{damaged}");
+        }
+    }
+
+    #[test]
+    fn base64_reads_back() {
+        for bytes in [b"".as_slice(), b"a", b"ab", b"abc", &[0xff, 0xfe, 0x00, 0x10]] {
+            let url = encode("image/png", bytes);
+            let data = url.strip_prefix("data:image/png;base64,").unwrap();
+            assert_eq!((decode_base64(data).as_deref(), data.len() % 4), (Some(bytes), 0));
         }
     }
 

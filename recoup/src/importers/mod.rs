@@ -9,10 +9,10 @@
 //!   [`Quarantine`] with its bytes' range, and the rest of the file goes on;
 //! * treats every byte as hostile: no panic, no path from a trace reaches the file system.
 
-mod data_url;
+pub(crate) mod data_url;
 mod object;
 mod probe;
-mod row;
+pub(crate) mod row;
 mod scoring;
 mod sink;
 pub mod slice;
@@ -20,7 +20,7 @@ mod source;
 
 mod adp;
 mod agentrx;
-mod atif;
+pub(crate) mod atif;
 mod claude_code;
 mod codex;
 mod inspect;

@@ -53,7 +53,7 @@ pub(super) fn settle(run: &mut Trajectory, mut row: Object<'_>, scoring: &Scorin
 
 /// The goal as the agent saw it: the first message of the user that says something, else of the
 /// system.
-pub(super) fn goal(run: &Trajectory) -> String {
+pub(crate) fn goal(run: &Trajectory) -> String {
     let first = |role| {
         let mut nodes = run.nodes.iter().filter(|node| node.role == role && !node.occurrence.copied_context);
         nodes.find_map(|node| Some(node.text()).filter(|text| !text.trim().is_empty()))

@@ -1,0 +1,3 @@
+//! Exporters: one file a target format.
+
+pub mod atif;
