@@ -57,3 +57,6 @@ impl Refusal {
 pub fn exporter(format: &str) -> Option<&'static dyn Exporter> {
     EXPORTERS.iter().copied().find(|exporter| exporter.format() == format)
 }
+//! Exporters: one file a target format.
+
+pub mod atif;

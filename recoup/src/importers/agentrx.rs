@@ -1,20 +1,75 @@
-//! AgentRx ground truth: failure labels for runs that stand in other files.
+//! AgentRx ground truth: which steps of a run failed, which of them was the root cause, and why. The
+//! runs themselves stand in other files, so every label waits for its run.
+//!
+//! Steps count from 1, and a labelled step may be the user's. Spellings vary within the files
+//! ("WebSurfer", "Websurfer"); a label keeps its own.
 
-use super::{ImportError, Importer, Probe, Sink, Source};
+use serde_json::value::RawValue;
 
-/// AgentRx ground truth: failure labels for runs that stand in other files.
+use super::object::{Object, elements, json_object, missing};
+use super::slice::{self, RawRecord, Stop};
+use super::{Event, ImportError, Importer, LooseLabel, Outline, Probe, Sink, Source};
+use crate::json::Json;
+use crate::verdict::ReferenceLabel;
+
+const FORMAT: &str = "agentrx";
+
+/// Label files of AgentRx.
 pub(super) struct AgentRx;
 
 impl Importer for AgentRx {
     fn format(&self) -> &'static str {
-        "agentrx"
+        FORMAT
     }
 
-    fn detect(&self, _probe: &Probe) -> bool {
-        false
+    fn detect(&self, probe: &Probe) -> bool {
+        probe.records().iter().any(|record| {
+            record.has_all(&["trajectory_id", "root_cause"])
+                && record.get("failures").is_some_and(Outline::is_array)
+        })
     }
 
-    fn import(&self, _source: &Source, _sink: &mut dyn Sink) -> Result<(), ImportError> {
-        Ok(())
+    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        slice::each(source, Probe::read(source)?.layout(), sink, read)
     }
+}
+
+/// One label per failure: its own members, whether it is the root cause, and the run's summary.
+fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
+    let mut row = Object::parse(record.parse()?, "record")?;
+    let run = row.take_id("trajectory_id").ok_or_else(|| missing("trajectory_id"))?;
+    let failures = row.take("failures").ok_or_else(|| missing("failures"))?;
+    let root = row.take("root_cause");
+    let root = root.map(|raw| Object::parse(raw, "root_cause")).transpose()?.unwrap_or_default();
+    let rest: Vec<(String, Json)> = row.rest().into_iter().collect();
+    for raw in elements(failures, "failures")? {
+        let label = label(raw, root.clone(), &rest)?;
+        sink.event(Event::Label(LooseLabel { run: run.clone(), label }))?;
+    }
+    Ok(())
+}
+
+fn label(raw: &RawValue, mut root: Object<'_>, rest: &[(String, Json)]) -> Result<ReferenceLabel, Stop> {
+    let failure = Object::parse(raw, "failures[]")?;
+    let mut named = failure.clone();
+    let is_root = match (named.take_id("failure_id"), root.take_id("failure_id")) {
+        (Some(failure), Some(root)) => failure == root,
+        _ => false,
+    };
+    let agent = named.take_text("failed_agent").map(std::borrow::Cow::into_owned);
+    let reason = named.take_text("step_reason").map(std::borrow::Cow::into_owned);
+    let mut native = failure.rest();
+    native.insert("is_root_cause".to_owned(), Json::from_foreign(if is_root { "true" } else { "false" }));
+    if is_root {
+        native.extend(root.rest());
+    }
+    native.extend(rest.iter().cloned());
+    Ok(ReferenceLabel {
+        source: FORMAT.to_owned(),
+        index_base: 1,
+        native: json_object(native),
+        node: None,
+        agent,
+        reason,
+    })
 }

@@ -1,20 +1,169 @@
-//! ATIF 1.4 to 1.8, the agent trajectory interchange format.
+//! ATIF, Harbor's trajectory interchange format, versions 1.4 to 1.8.
+//!
+//! A step becomes one message, and its observation a message of the tools right after it. What a
+//! message has no place for stays in its `extra` under ATIF's names, so that
+//! [`crate::exporters::atif()`] writes the document again. Strict readers forbid unknown keys; what
+//! recoup knows beyond ATIF travels under `extra.recoup` and is read back here.
+//!
+//! An embedded subagent's trajectory is a run of its own.
 
-use super::{ImportError, Importer, Probe, Sink, Source};
+mod metrics;
+mod own;
+mod step;
 
-/// ATIF 1.4 to 1.8, the agent trajectory interchange format.
+use std::collections::BTreeSet;
+
+use serde_json::value::RawValue;
+
+pub(crate) use self::metrics::metrics;
+use super::object::{Object, elements, is_array, is_object, missing};
+use super::openai_chat::{emit_losses, tools};
+use super::slice::{self, RawRecord, Stop};
+use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row};
+use crate::json::Json;
+use crate::task::Task;
+use crate::trajectory::{Agent, Harness, Outcome, Tool, Trajectory};
+use crate::warning::Loss;
+
+const FORMAT: &str = "atif";
+/// The version that is written where a run names none, and not kept where a document names it.
+pub(crate) const VERSION: &str = "ATIF-v1.7";
+/// Subagents within subagents that are followed.
+const SUBAGENT_DEPTH_MAX: usize = 16;
+
+/// ATIF documents.
 pub(super) struct Atif;
 
 impl Importer for Atif {
     fn format(&self) -> &'static str {
-        "atif"
+        FORMAT
     }
 
-    fn detect(&self, _probe: &Probe) -> bool {
-        false
+    fn detect(&self, probe: &Probe) -> bool {
+        probe.records().iter().any(|record| {
+            let version = record.get("schema_version").and_then(Outline::as_str);
+            version.is_some_and(|version| version.starts_with("ATIF-v"))
+                && record.get("steps").is_some_and(Outline::is_array)
+        })
     }
 
-    fn import(&self, _source: &Source, _sink: &mut dyn Sink) -> Result<(), ImportError> {
-        Ok(())
+    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        let layout = Probe::read(source)?.layout();
+        let scoring = &source.options().scoring;
+        slice::each(source, layout, sink, |record, sink| read(record, scoring, sink))
     }
+}
+
+/// Reads a document and the subagents embedded in it, the parent first.
+fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
+    let mut pending = vec![(record.parse::<&RawValue>()?, None::<String>, 0)];
+    let mut part = 0;
+    while let Some((raw, parent, depth)) = pending.pop() {
+        let mut losses = BTreeSet::new();
+        let mut root = Object::parse(raw, "trajectory")?;
+        let subagents = root.take_if("subagent_trajectories", is_array);
+        let subagents = subagents.map(|raw| elements(raw, "subagent_trajectories")).transpose()?;
+        let (mut run, native) = document(root, scoring, &mut losses)?;
+        let native = native.map(|native| match &parent {
+            Some(parent) => format!("{parent}/{native}"),
+            None => native,
+        });
+        if let Some(parent) = &parent {
+            run.extra.insert("parent_trajectory".to_owned(), Json::string(parent));
+        }
+        if let Some(subagents) = subagents {
+            let count = Json::from_foreign(&subagents.len().to_string());
+            run.extra.insert("subagent_trajectories".to_owned(), count);
+            if depth < SUBAGENT_DEPTH_MAX {
+                let name = native.clone().unwrap_or_else(|| record.sha256.clone());
+                pending.extend(subagents.into_iter().rev().map(|raw| (raw, Some(name.clone()), depth + 1)));
+            } else {
+                let reason = "subagents nested too deeply are not followed";
+                losses.insert(Loss::new(FORMAT, "subagent_trajectories", reason));
+            }
+        }
+        emit_losses(losses, sink)?;
+        record.emit(sink, run, native, Vec::new(), part)?;
+        part += 1;
+    }
+    Ok(())
+}
+
+/// One document without its subagents, and the id it gives the run.
+fn document(
+    mut root: Object<'_>,
+    scoring: &Scoring,
+    losses: &mut BTreeSet<Loss>,
+) -> Result<(Trajectory, Option<String>), RecordError> {
+    let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
+    root.take_if("schema_version", |raw| raw.get() == format!("\"{VERSION}\""));
+    let agent = root.take("agent").ok_or_else(|| missing("agent"))?;
+    take_agent(Object::parse(agent, "agent")?, &mut run, losses)?;
+    let (extra, mut own) = own::split(root.take("extra"));
+    own::restore_agents(&mut own, &mut run);
+    let steps = elements(root.take("steps").ok_or_else(|| missing("steps"))?, "steps")?;
+    for (index, raw) in steps.into_iter().enumerate() {
+        step::push(raw, index, &mut run)
+            .map_err(|error| RecordError::new(error.code, format!("steps[{index}]: {error}")))?;
+    }
+    let native = ["trajectory_id", "session_id"].into_iter().find_map(|key| root.clone().take_text(key));
+    run.task = Task::from_goal(row::goal(&run));
+    let stated = stated_outcome(extra.as_ref(), scoring);
+    run.extra.extend(root.rest());
+    run.extra.extend(extra.map(|extra| ("extra".to_owned(), extra)));
+    own::restore(&mut own, &mut run, stated);
+    Ok((run, native.map(std::borrow::Cow::into_owned)))
+}
+
+/// ATIF has no outcome of its own; harnesses put a reward or a flag into the root's `extra`.
+pub(crate) fn stated_outcome(extra: Option<&Json>, scoring: &Scoring) -> Outcome {
+    extra
+        .and_then(|extra| serde_json::from_str(extra.as_str()).ok())
+        .map_or_else(Outcome::unknown, |extra| row::outcome(&extra, scoring))
+}
+
+fn take_agent(
+    mut agent: Object<'_>,
+    run: &mut Trajectory,
+    losses: &mut BTreeSet<Loss>,
+) -> Result<(), RecordError> {
+    let name = agent.take_text("name").ok_or_else(|| missing("agent.name"))?.into_owned();
+    let version = agent.take_text("version").map(std::borrow::Cow::into_owned);
+    run.harness = Some(Harness { name: name.clone(), version });
+    let model = agent.take_text("model_name").map(std::borrow::Cow::into_owned);
+    run.agents.push(Agent { name, model, system_prompt: None });
+    if let Some(raw) = agent.take_if("tool_definitions", is_array) {
+        // What a definition says beyond a tool's fields is kept with the definitions as a whole.
+        let read = tools(raw, FORMAT, &mut BTreeSet::new());
+        run.tools = read.unwrap_or_default();
+        if Json::from(raw) != tool_definitions(&run.tools) {
+            run.extra.insert("tool_definitions".to_owned(), raw.into());
+        }
+    }
+    if let Some(extra) = agent.take_if("extra", is_object) {
+        run.extra.insert("agent_extra".to_owned(), extra.into());
+    }
+    for key in agent.keys() {
+        losses.insert(Loss::new(FORMAT, format!("agent.{key}"), "no field of the format"));
+    }
+    Ok(())
+}
+
+/// Tools as ATIF defines them, in OpenAI's form.
+pub(crate) fn tool_definitions(tools: &[Tool]) -> Json {
+    let definitions: Vec<serde_json::Value> = tools
+        .iter()
+        .map(|tool| {
+            let mut function = serde_json::Map::new();
+            function.insert("name".to_owned(), tool.name.as_str().into());
+            if !tool.description.is_empty() {
+                function.insert("description".to_owned(), tool.description.as_str().into());
+            }
+            if let Some(parameters) = &tool.parameters {
+                function.insert("parameters".to_owned(), parameters.to_value());
+            }
+            serde_json::json!({"type": "function", "function": function})
+        })
+        .collect();
+    Json::from_serialize(&definitions).unwrap_or_else(|_| Json::from_foreign("[]"))
 }

@@ -9,7 +9,10 @@
 //!   [`Quarantine`] with its bytes' range, and the rest of the file goes on;
 //! * treats every byte as hostile: no panic, no path from a trace reaches the file system.
 
+pub(crate) mod data_url;
+mod object;
 mod probe;
+pub(crate) mod row;
 mod scoring;
 mod sink;
 pub mod slice;
@@ -17,7 +20,7 @@ mod source;
 
 mod adp;
 mod agentrx;
-mod atif;
+pub(crate) mod atif;
 mod claude_code;
 mod codex;
 mod inspect;

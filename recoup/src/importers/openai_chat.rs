@@ -1,20 +1,97 @@
-//! OpenAI chat messages, as JSON lines or a JSON array.
+//! OpenAI chat messages: what most harnesses log and every fine-tuning file holds.
+//!
+//! A record is `{"messages": […], "tools": […], …}`, one a line, in an array, or alone in its file; or
+//! a bare array of messages. The row around the messages carries what its author knew: ids, task,
+//! outcome ([`super::row`]). Messages may have the fields that providers added: reasoning under three
+//! names, the deprecated `function_call`, a training `weight`.
 
-use super::{ImportError, Importer, Probe, Sink, Source};
+mod content;
+mod message;
+mod tools;
 
-/// OpenAI chat messages, as JSON lines or a JSON array.
+use std::collections::BTreeSet;
+
+use serde_json::value::RawValue;
+
+pub(super) use self::message::{function, push_messages};
+pub(super) use self::tools::tools;
+use super::object::{Object, missing};
+use super::slice::{self, RawRecord, Stop};
+use super::{ImportError, Importer, Layout, Outline, Probe, Scoring, Shape, Sink, Source, row};
+use crate::task::Task;
+use crate::trajectory::Trajectory;
+use crate::warning::Loss;
+
+const FORMAT: &str = "openai-chat";
+
+/// Rows of chat messages.
 pub(super) struct OpenAiChat;
 
 impl Importer for OpenAiChat {
     fn format(&self) -> &'static str {
-        "openai-chat"
+        FORMAT
     }
 
-    fn detect(&self, _probe: &Probe) -> bool {
-        false
+    fn detect(&self, probe: &Probe) -> bool {
+        is_bare(probe)
+            || probe.records().iter().any(|record| is_conversation(record.get("messages").unwrap_or(record)))
     }
 
-    fn import(&self, _source: &Source, _sink: &mut dyn Sink) -> Result<(), ImportError> {
-        Ok(())
+    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        let probe = Probe::read(source)?;
+        let layout = if is_bare(&probe) { Layout::Document } else { probe.layout() };
+        let scoring = &source.options().scoring;
+        slice::each(source, layout, sink, |record, sink| read(record, scoring, sink))
     }
+}
+
+/// True for a file that is one array of messages.
+fn is_bare(probe: &Probe) -> bool {
+    probe.shape == Shape::Array && probe.values.first().is_some_and(is_conversation)
+}
+
+/// True for an array that starts with a chat message.
+pub(super) fn is_conversation(outline: &Outline) -> bool {
+    outline.first().is_some_and(|message| {
+        let role = message.get("role").and_then(Outline::as_str);
+        let known = ["system", "developer", "user", "assistant", "tool", "function"];
+        let says = ["content", "tool_calls", "function_call", "refusal"];
+        role.is_some_and(|role| known.contains(&role)) && says.iter().any(|key| message.get(key).is_some())
+    })
+}
+
+fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
+    let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
+    let mut losses = BTreeSet::new();
+    let whole: &RawValue = record.parse()?;
+    let row = if whole.get().starts_with('[') {
+        push_messages(whole, &mut run, &mut losses)?;
+        Object::default()
+    } else {
+        let mut row = Object::parse(whole, "row")?;
+        let messages = row.take("messages").ok_or_else(|| missing("messages"))?;
+        push_messages(messages, &mut run, &mut losses)?;
+        for key in ["tools", "functions"] {
+            take_tools(&mut row, key, &mut run, &mut losses);
+        }
+        row
+    };
+    let native = row::settle(&mut run, row, scoring);
+    emit_losses(losses, sink)?;
+    record.emit(sink, run, native, Vec::new(), 0)?;
+    Ok(())
+}
+
+/// Takes tool definitions out of a row; what is not a list of them stays there.
+pub(super) fn take_tools(row: &mut Object<'_>, key: &str, run: &mut Trajectory, losses: &mut BTreeSet<Loss>) {
+    if let Some(found) = row.get(key).and_then(|raw| tools(raw, &run.source.format, losses)) {
+        row.take(key);
+        run.tools.extend(found);
+    }
+}
+
+/// Hands a run's losses on.
+pub(super) fn emit_losses(losses: BTreeSet<Loss>, sink: &mut dyn Sink) -> Result<(), Stop> {
+    losses.into_iter().try_for_each(|loss| sink.loss(loss))?;
+    Ok(())
 }

@@ -245,6 +245,19 @@ impl Source {
         ))
     }
 
+    /// A file in the folder above this file's, where that folder too lies beneath the one that was
+    /// imported: harnesses that write a file a run keep what the runs share there.
+    ///
+    /// # Errors
+    /// In words, like [`Source::sibling`].
+    pub fn above(&self, name: &str) -> Result<Self, String> {
+        let (root, folder) = self.root.as_ref().ok_or("the source has no folder")?;
+        let parent = folder.parent().filter(|parent| folder != root && parent.starts_with(root));
+        let parent = parent.ok_or("the folder above is not beneath the imported one")?;
+        let uri = Path::new(&self.uri).parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
+        Self { uri, root: Some((root.clone(), parent.to_path_buf())), ..self.clone() }.sibling(name)
+    }
+
     /// True when a sibling of that name can be read.
     pub fn has_sibling(&self, name: &str) -> bool {
         self.sibling(name).is_ok()

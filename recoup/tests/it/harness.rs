@@ -78,7 +78,7 @@ pub fn import_with(paths: &[&Path], options: ImportOptions) -> Imported {
     imported
 }
 
-fn unseal(sealed: &Sealed) -> (Trajectory, Vec<ReferenceLabel>) {
+pub fn unseal(sealed: &Sealed) -> (Trajectory, Vec<ReferenceLabel>) {
     let bodies: Vec<_> =
         sealed.bodies.iter().map(|body| (body.hash, body.bytes.clone().into_bytes())).collect();
     let mut trajectory =

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, unreachable_pub)]
 
+/// ATIF out and in again: the identity of what the format carries.
+mod atif_round_trip;
+
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 

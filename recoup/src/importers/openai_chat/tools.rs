@@ -1,0 +1,67 @@
+//! Tool definitions as OpenAI writes them, and the flat and stringified forms that data sets made of
+//! them.
+
+use std::collections::BTreeSet;
+
+use serde_json::value::RawValue;
+
+use crate::importers::object::{Object, elements, is_object, text};
+use crate::trajectory::Tool;
+use crate::warning::Loss;
+
+/// Reads a list of definitions, or a JSON string that holds one. `None` where it is something else;
+/// members that a [`Tool`] has no place for are losses.
+pub(in crate::importers) fn tools(
+    raw: &RawValue,
+    format: &str,
+    losses: &mut BTreeSet<Loss>,
+) -> Option<Vec<Tool>> {
+    if let Some(inner) = text(raw) {
+        let inner: &RawValue = serde_json::from_str(&inner).ok()?;
+        return list(inner, format, losses);
+    }
+    list(raw, format, losses)
+}
+
+fn list(raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Vec<Tool>> {
+    elements(raw, "tools").ok()?.into_iter().map(|raw| tool(raw, format, losses)).collect()
+}
+
+fn tool(raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Tool> {
+    let mut outer = Object::parse(raw, "tool").ok()?;
+    let mut inner = match outer.take_if("function", is_object) {
+        Some(function) => Object::parse(function, "function").ok()?,
+        None => std::mem::take(&mut outer),
+    };
+    let name = inner.take_text("name")?.into_owned();
+    let description = inner.take_text("description").unwrap_or_default().into_owned();
+    let schema = ["parameters", "input_schema"].into_iter().find_map(|key| inner.take(key));
+    outer.take("type");
+    inner.take("type");
+    for key in inner.keys().chain(outer.keys()) {
+        losses.insert(Loss::new(format, format!("tools[].{key}"), "a tool has no place for it"));
+    }
+    Some(Tool { name, description, parameters: schema.map(Into::into) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::tools;
+
+    fn names(text: &str) -> Option<Vec<String>> {
+        let raw = serde_json::from_str(text).unwrap();
+        Some(tools(raw, "test", &mut BTreeSet::new())?.into_iter().map(|tool| tool.name).collect())
+    }
+
+    #[test]
+    fn nested_flat_and_stringified_definitions_are_read() {
+        let nested = r#"[{"type":"function","function":{"name":"a","parameters":{}}}]"#;
+        assert_eq!(names(nested), Some(vec!["a".to_owned()]));
+        assert_eq!(names(r#"[{"name":"b","input_schema":{}}]"#), Some(vec!["b".to_owned()]));
+        assert_eq!(names(&serde_json::to_string(nested).unwrap()), Some(vec!["a".to_owned()]));
+        assert_eq!(names(r#""use the tools wisely""#), None);
+        assert_eq!(names(r#"[{"type":"web_search"}]"#), None);
+    }
+}
