@@ -9,6 +9,8 @@
 //!   [`Quarantine`] with its bytes' range, and the rest of the file goes on;
 //! * treats every byte as hostile: no panic, no path from a trace reaches the file system.
 
+mod beside;
+mod fields;
 mod probe;
 mod scoring;
 mod sink;
