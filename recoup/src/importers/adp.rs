@@ -108,7 +108,7 @@ fn row(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn Sink) -
                         Node::new(Role::Tool, name, vec![Part::ToolResult(result)])
                     }
                     None => {
-                        let node = unasked(&mut item, parts)?;
+                        let node = unasked(class, &mut item, parts)?;
                         if goal.is_none() && node.role == Role::User {
                             goal = node.parts.first().and_then(Part::as_text).map(str::to_owned);
                         }
@@ -179,10 +179,11 @@ fn observation(
 }
 
 /// An observation that answers no call: somebody speaks, or the environment shows itself.
-fn unasked(item: &mut Fields, parts: Vec<Part>) -> Result<Node, RecordError> {
+fn unasked(class: Class, item: &mut Fields, parts: Vec<Part>) -> Result<Node, RecordError> {
     let name = item.optional::<String>("name")?;
     let (role, word) = match item.optional::<String>("source")?.as_deref() {
         Some("environment") => (Role::Tool, "environment"),
+        _ if class != Class::Text => (Role::Tool, "environment"),
         // Another agent's words: they are not this policy's turn.
         Some("agent") => (Role::Assistant, "agent"),
         _ => (Role::User, "user"),

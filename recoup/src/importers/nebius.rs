@@ -5,7 +5,7 @@
 //! printed, so it is hidden. The policy's turns have the role `ai`; the system turn keeps its text in
 //! `system_prompt`. Several rows try one instance, so a row is identified by its bytes.
 
-use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::fields::Fields;
 use super::slice::{self, Stop};
@@ -36,40 +36,31 @@ impl Importer for Nebius {
     }
 }
 
-#[derive(Deserialize)]
-struct Turn {
-    role: String,
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
-    system_prompt: Option<String>,
-    #[serde(default)]
-    mask: Option<bool>,
-    #[serde(default)]
-    cutoff_date: Option<String>,
-}
-
 fn row(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     let mut fields = Fields::read(&record.bytes)?;
     let instance: String = fields.required("instance_id")?;
     let model: Option<String> = fields.optional("model_name")?;
-    let turns: Vec<Turn> = fields.required("trajectory")?;
-    let goal = turns.iter().find(|turn| turn.role == "user").and_then(|turn| turn.text.clone());
-    let mut task = Task::named(format!("nebius/{instance}"), goal.unwrap_or_default());
+    let turns: Vec<&RawValue> = fields.required("trajectory")?;
+    let mut task = Task::named(format!("nebius/{instance}"), "");
     task.group_keys.extend(repository(&instance));
     let mut run = Trajectory::new(format, task);
     run.agents.push(Agent { name: "assistant".to_owned(), model: model.clone(), system_prompt: None });
-    for turn in turns {
-        if let Some(cutoff) = turn.cutoff_date {
-            run.extra.insert("cutoff_date".to_owned(), crate::json::Json::string(&cutoff));
-        }
-        let texts = turn.system_prompt.into_iter().chain(turn.text);
-        let parts: Vec<Part> = texts.map(Part::text).collect();
-        let node = match turn.role.as_str() {
+    for raw in turns {
+        let mut turn = Fields::of(raw)?;
+        let role: String = turn.required("role")?;
+        let mask: Option<bool> = turn.optional("mask")?;
+        let texts: [Option<String>; 2] = [turn.optional("system_prompt")?, turn.optional("text")?];
+        let parts: Vec<Part> = texts.into_iter().flatten().map(Part::text).collect();
+        let mut node = match role.as_str() {
             "system" => Node::new(Role::System, "system", parts),
-            "user" => Node::new(Role::User, "user", parts),
+            "user" => {
+                if run.task.goal.is_empty() {
+                    run.task.goal = parts.iter().filter_map(Part::as_text).collect();
+                }
+                Node::new(Role::User, "user", parts)
+            }
             "ai" => {
-                if turn.mask == Some(false) {
+                if mask == Some(false) {
                     let reason = "the source leaves this turn out of its own training";
                     sink.loss(Loss::new(format, "trajectory.mask", reason))?;
                 }
@@ -82,6 +73,7 @@ fn row(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop
                 return Err(super::RecordError::new("wrong-type", reason).into());
             }
         };
+        node.occurrence.extra = turn.rest_object();
         run.push(node);
     }
     let mut outcome = match fields.optional("target")? {

@@ -193,6 +193,11 @@ impl<'a> Pages<'a> {
             Line::Banner if text.trim_start().starts_with('#') => self.close(sink)?,
             _ => {
                 let limit = self.source.options().record_bytes_max;
+                let blank = text.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).is_empty();
+                if self.run.is_none() && !blank && !matches!(Line::of(&text), Line::Banner) {
+                    let reason = "text outside of any run";
+                    sink.loss(Loss::new(ReactText.format(), "transcript", reason))?;
+                }
                 if let Some(run) = &mut self.run {
                     run.too_large |= (run.bytes.len() + bytes.len()) as u64 > limit;
                     if !run.too_large {

@@ -6,7 +6,6 @@
 //! Actions are text (`Action: Click [12]`), so the policy's turns stay text. The last one answers
 //! (`ANSWER; …`); whether rightly, no file says.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::beside::picture;
@@ -53,30 +52,24 @@ impl Importer for WebVoyager {
     }
 }
 
-#[derive(Deserialize)]
-struct Message<'a> {
-    role: String,
-    #[serde(borrow)]
-    content: &'a RawValue,
-}
-
 fn interaction(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let messages: Vec<Message> = record.parse()?;
+    let messages: Vec<&RawValue> = record.parse()?;
     let mut run = Trajectory::new(format, Task::from_goal(""));
     let mut turns = 0;
     let mut answered = false;
     for message in messages {
-        let node = match message.role.as_str() {
-            "system" => Node::new(Role::System, "system", contents(message.content)?),
+        let mut message = Fields::of(message)?;
+        let role: String = message.required("role")?;
+        let mut parts = contents(message.required("content")?)?;
+        let mut node = match role.as_str() {
+            "system" => Node::new(Role::System, "system", parts),
             "assistant" => {
-                let parts = contents(message.content)?;
                 answered = parts.iter().filter_map(Part::as_text).any(|text| text.contains("ANSWER"));
                 Node::new(Role::Assistant, "assistant", parts).sampled()
             }
             "user" => {
                 turns += 1;
                 let screenshot = format!("screenshot{turns}.png");
-                let mut parts = contents(message.content)?;
                 let omitted =
                     parts.last().and_then(Part::as_text).is_some_and(|text| text.ends_with(OMITTED));
                 if omitted && source.has_sibling(&screenshot) {
@@ -94,6 +87,7 @@ fn interaction(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn
                 return Err(RecordError::new("wrong-type", reason).into());
             }
         };
+        node.occurrence.extra = message.rest_object();
         run.push(node);
     }
     run.task = task(&run, source);

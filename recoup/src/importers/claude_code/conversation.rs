@@ -131,6 +131,9 @@ impl Tree {
                 parent
             }
         };
+        for key in &line.left {
+            self.lose(&format!("message.content.{key}"), "no part of a record holds it");
+        }
         self.node_of.insert(index, node);
         self.last[chain] = node;
         if let (Some(node), true) = (node, line.message.is_some()) {

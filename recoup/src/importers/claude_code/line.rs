@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::importers::RecordError;
@@ -31,8 +30,10 @@ pub(super) struct Line {
     pub(super) place: BTreeMap<&'static str, Json>,
     /// The result in the harness's own structure.
     pub(super) tool_use_result: Option<Json>,
-    /// Whatever else the line says.
+    /// Whatever else the line and its message say.
     pub(super) rest: BTreeMap<String, Json>,
+    /// Members of content blocks that no part can hold.
+    pub(super) left: Vec<String>,
 }
 
 /// A message, or one block of it.
@@ -53,8 +54,11 @@ impl Line {
         let kind: String = fields.required("type")?;
         let is_message = matches!(kind.as_str(), "user" | "assistant");
         let error = fields.optional("isApiErrorMessage")?.unwrap_or(false);
-        let message =
-            if is_message { Some(Message::read(fields.required("message")?, error)?) } else { None };
+        let (mut left, mut beside) = (Vec::new(), BTreeMap::new());
+        let message = match is_message {
+            true => Some(Message::read(fields.required("message")?, error, &mut beside, &mut left)?),
+            false => None,
+        };
         let title = match kind.as_str() {
             "summary" => fields.json("summary"),
             "custom-title" => fields.json("customTitle"),
@@ -79,60 +83,68 @@ impl Line {
             rest: {
                 // What every line of a session repeats and the run's own name holds.
                 fields.raw("sessionId");
-                fields.rest()
+                beside.extend(fields.rest());
+                beside
             },
+            left,
         })
     }
 }
 
 impl Message {
-    fn read(raw: &RawValue, error: bool) -> Result<Self, RecordError> {
+    /// Reads a message; what it says beside what a record holds goes to `beside`.
+    fn read(
+        raw: &RawValue,
+        error: bool,
+        beside: &mut BTreeMap<String, Json>,
+        left: &mut Vec<String>,
+    ) -> Result<Self, RecordError> {
         let mut fields = Fields::of(raw)
             .map_err(|error| RecordError::new("wrong-type", format!("`message`: {}", error.reason)))?;
         let model: Option<String> = fields.optional("model")?;
-        Ok(Self {
+        let usage = match fields.raw("usage").map(Fields::of).transpose()? {
+            Some(mut tokens) => {
+                let usage = usage(&mut tokens)?;
+                beside.extend(tokens.rest_object().map(|rest| ("message.usage".to_owned(), rest)));
+                Some(usage)
+            }
+            None => None,
+        };
+        let message = Self {
             id: fields.optional("id")?,
             // What the harness itself puts in the model's place has this name.
             error: error || model.as_deref() == Some("<synthetic>"),
             model,
-            parts: parts(fields.required("content")?)?,
+            parts: parts(fields.required("content")?, left)?,
             stop_reason: fields.optional("stop_reason")?,
-            usage: fields.optional::<Tokens>("usage")?.map(Usage::from),
-        })
+            usage,
+        };
+        // The line's own type says both.
+        fields.raw("role");
+        fields.raw("type");
+        beside.extend(fields.rest().into_iter().map(|(key, value)| (format!("message.{key}"), value)));
+        Ok(message)
     }
 }
 
-#[derive(Deserialize)]
-struct Tokens {
-    #[serde(default)]
-    input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: Option<u64>,
-    #[serde(default)]
-    cache_creation_input_tokens: Option<u64>,
-    #[serde(default)]
-    cache_read_input_tokens: Option<u64>,
-}
-
-impl From<Tokens> for Usage {
-    /// The source counts cached tokens apart; a [`Usage`] counts them in.
-    fn from(tokens: Tokens) -> Self {
-        let cached = tokens.cache_read_input_tokens.unwrap_or(0);
-        let input = [tokens.input_tokens, tokens.cache_creation_input_tokens];
-        let input = input.into_iter().flatten().fold(cached, u64::saturating_add);
-        Self { input, output: tokens.output_tokens.unwrap_or(0), cached, reasoning: 0 }
-    }
+/// The source counts cached tokens apart; a [`Usage`] counts them in.
+fn usage(tokens: &mut Fields) -> Result<Usage, RecordError> {
+    let cached: u64 = tokens.optional("cache_read_input_tokens")?.unwrap_or(0);
+    let input: [Option<u64>; 2] =
+        [tokens.optional("input_tokens")?, tokens.optional("cache_creation_input_tokens")?];
+    let input = input.into_iter().flatten().fold(cached, u64::saturating_add);
+    Ok(Usage { input, output: tokens.optional("output_tokens")?.unwrap_or(0), cached, reasoning: 0 })
 }
 
 /// The parts of a content: a text, or a list of blocks. A block of a kind that recoup does not know,
 /// or that is no object, is carried as it stands.
-fn parts(content: &RawValue) -> Result<Vec<Part>, RecordError> {
+fn parts(content: &RawValue, left: &mut Vec<String>) -> Result<Vec<Part>, RecordError> {
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         return Ok(vec![Part::text(text)]);
     }
     let blocks: Vec<&RawValue> = serde_json::from_str(content.get())
         .map_err(|error| RecordError::new("wrong-type", format!("`message.content`: {error}")))?;
-    Ok(blocks.into_iter().map(|block| part(block).unwrap_or_else(|| opaque(block))).collect())
+    Ok(blocks.into_iter().map(|block| part(block, left).unwrap_or_else(|| opaque(block))).collect())
 }
 
 fn opaque(block: &RawValue) -> Part {
@@ -141,10 +153,10 @@ fn opaque(block: &RawValue) -> Part {
 }
 
 /// A block, or `None` where it is not what its type says.
-fn part(block: &RawValue) -> Option<Part> {
+fn part(block: &RawValue, left: &mut Vec<String>) -> Option<Part> {
     let mut fields = Fields::of(block).ok()?;
     let kind: String = fields.required("type").ok()?;
-    Some(match kind.as_str() {
+    let part = match kind.as_str() {
         "text" => Part::text(fields.required::<String>("text").ok()?),
         "thinking" => Part::Reasoning {
             text: fields.required("thinking").ok()?,
@@ -165,17 +177,19 @@ fn part(block: &RawValue) -> Option<Part> {
         }
         "tool_result" => Part::ToolResult(ToolResult {
             call_id: fields.optional("tool_use_id").ok()?,
-            parts: fields.raw("content").map(result_parts).unwrap_or_default(),
+            parts: fields.raw("content").map(|content| result_parts(content, left)).unwrap_or_default(),
             is_error: fields.optional("is_error").ok()?,
             exit_code: None,
         }),
         _ => return None,
-    })
+    };
+    left.extend(fields.rest().into_keys());
+    Some(part)
 }
 
 /// A result's content is a text, a list of blocks, or (from some tools) anything else.
-fn result_parts(content: &RawValue) -> Vec<Part> {
-    parts(content).unwrap_or_else(|_| vec![Part::text(text_or_source(content))])
+fn result_parts(content: &RawValue, left: &mut Vec<String>) -> Vec<Part> {
+    parts(content, left).unwrap_or_else(|_| vec![Part::text(text_or_source(content))])
 }
 
 #[cfg(test)]

@@ -61,3 +61,43 @@ impl Importer for ClaudeCode {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::ClaudeCode;
+    use crate::importers::{Event, ImportOptions, Importer as _, Probe, Source};
+    use crate::trajectory::Sealed;
+
+    const FIRST: &str =
+        r#"{"type":"user","uuid":"u","parentUuid":null,"sessionId":"s","message":{"content":"hi"}}"#;
+    const SECOND: &str = r#"{"type":"assistant","uuid":"a","parentUuid":"u","sessionId":"s","message":{"id":"m","content":"hello"}}"#;
+
+    fn run(text: &str) -> Sealed {
+        let source = Source::from_bytes("s.jsonl", text.as_bytes(), Arc::new(ImportOptions::default()));
+        let mut events: Vec<Event> = Vec::new();
+        ClaudeCode.import(&source, &mut events).unwrap();
+        match events.pop() {
+            Some(Event::Trajectory(run)) if events.is_empty() => *run,
+            other => panic!("{other:?} after {events:?}"),
+        }
+    }
+
+    #[test]
+    fn a_session_that_grew_is_the_same_run_in_a_new_revision() {
+        let (before, after) = (run(FIRST), run(&format!("{FIRST}\n{SECOND}\n")));
+        assert_eq!(before.head.key, after.head.key);
+        assert_ne!(before.head.revision, after.head.revision);
+        assert_eq!(before.bodies[0].hash, after.bodies[0].hash);
+    }
+
+    #[test]
+    fn sessions_are_known_by_their_lines() {
+        let detected = |text: &str| ClaudeCode.detect(&Probe::of("x.jsonl", text.as_bytes().to_vec(), true));
+        assert!(detected(FIRST));
+        assert!(detected(&format!("{{\"type\":\"queue-operation\",\"sessionId\":\"s\"}}\n{FIRST}\n")));
+        assert!(!detected("{\"type\":\"user\",\"message\":{\"content\":\"hi\"}}\n{\"type\":\"x\"}\n"));
+        assert!(!detected("{\"type\":\"session\",\"sessionId\":\"s\"}\n{\"type\":\"message\"}\n"));
+    }
+}

@@ -20,10 +20,11 @@ pub(super) enum Item {
 }
 
 impl Item {
-    pub(super) fn read(raw: &RawValue) -> Result<Self, RecordError> {
+    /// Reads an item; `left` takes the names of members that a record does not hold.
+    pub(super) fn read(raw: &RawValue, left: &mut Vec<String>) -> Result<Self, RecordError> {
         let mut fields = Fields::of(raw)?;
         let kind: String = fields.required("type")?;
-        Ok(match kind.as_str() {
+        let item = match kind.as_str() {
             "message" => {
                 let parts = contents(fields.required("content")?)?;
                 match fields.required::<String>("role")?.as_str() {
@@ -37,10 +38,12 @@ impl Item {
             "function_call_output" | "custom_tool_call_output" => Self::Output(output(&mut fields)?),
             // Run by the provider or by an older shell tool; carried whole, without a form of their own.
             "local_shell_call" | "web_search_call" => {
-                Self::Piece(vec![Part::Opaque { kind, raw: raw.get().to_owned() }])
+                return Ok(Self::Piece(vec![Part::Opaque { kind, raw: raw.get().to_owned() }]));
             }
-            _ => Self::Other(kind),
-        })
+            _ => return Ok(Self::Other(kind)),
+        };
+        left.extend(fields.rest().into_keys().map(|key| format!("{kind}.{key}")));
+        Ok(item)
     }
 }
 
@@ -118,7 +121,7 @@ mod tests {
     use crate::trajectory::Part;
 
     fn item(text: &str) -> Item {
-        Item::read(&RawValue::from_string(text.to_owned()).unwrap()).unwrap()
+        Item::read(&RawValue::from_string(text.to_owned()).unwrap(), &mut Vec::new()).unwrap()
     }
 
     #[test]

@@ -81,3 +81,28 @@ fn line(session: &mut Session, record: &RawRecord) -> Result<(), RecordError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::Codex;
+    use crate::importers::{Event, ImportOptions, Importer as _, Source, detect};
+
+    #[test]
+    fn a_first_line_longer_than_the_probe_is_read() {
+        let meta = format!(
+            r#"{{"timestamp":"t","type":"session_meta","payload":{{"id":"s","instructions":"{}"}}}}"#,
+            "x".repeat(2 << 20)
+        );
+        let item = r#"{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"user","content":"hi"}}"#;
+        let text = format!("{meta}\n{item}\n");
+        let source = Source::from_bytes("r.jsonl", text.as_bytes(), Arc::new(ImportOptions::default()));
+        assert_eq!(detect(&source).unwrap().map(|importer| importer.format()), Some("codex"));
+        let mut events: Vec<Event> = Vec::new();
+        Codex.import(&source, &mut events).unwrap();
+        let [Event::Trajectory(run)] = events.as_slice() else { panic!("one run") };
+        assert_eq!(run.native_id.as_deref(), Some("s"));
+        assert_eq!(run.head.agents[0].system_prompt.as_ref().map(String::len), Some(2 << 20));
+    }
+}

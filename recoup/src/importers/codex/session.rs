@@ -139,7 +139,12 @@ impl Session {
     }
 
     pub(super) fn item(&mut self, raw: &RawValue, at: Option<String>) -> Result<(), RecordError> {
-        match Item::read(raw)? {
+        let mut left = Vec::new();
+        let item = Item::read(raw, &mut left)?;
+        for key in left {
+            self.lose(key, "no part of a record holds it");
+        }
+        match item {
             Item::Message(role, parts) => {
                 self.open = None;
                 self.push(Node::new(role, role.as_str(), parts), at);
@@ -148,6 +153,8 @@ impl Session {
                 self.open = None;
                 self.push(Node::new(Role::Tool, "tool", vec![Part::ToolResult(result)]), at);
             }
+            // Reasoning that the provider neither shows nor seals.
+            Item::Piece(parts) if parts.is_empty() => {}
             Item::Piece(parts) => match self.open {
                 Some(open) => self.run.nodes[open].parts.extend(parts),
                 None => {
