@@ -11,6 +11,8 @@
 
 pub(crate) mod data_url;
 mod object;
+mod beside;
+mod fields;
 mod probe;
 pub(crate) mod row;
 mod scoring;

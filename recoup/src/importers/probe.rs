@@ -139,7 +139,7 @@ impl Probe {
         } else if head.iter().take(4096).any(|byte| *byte == 0) {
             Shape::Binary
         } else {
-            let mut scanner = Scanner { bytes: &head, at: 0 };
+            let mut scanner = Scanner { bytes: &head, at: 0, broken: false };
             while values.len() < VALUES_MAX {
                 match scanner.top_level() {
                     Some(value) => values.push(value),
@@ -191,6 +191,8 @@ impl Probe {
 struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Set where a value does not go on as JSON does.
+    broken: bool,
 }
 
 impl Scanner<'_> {
@@ -209,7 +211,12 @@ impl Scanner<'_> {
         self.skip_space();
         if matches!(self.peek(), Some(b'{' | b'[')) {
             let start = self.at;
+            self.broken = false;
             let value = self.value(0);
+            if self.broken && value.is_array() && self.bytes[..start].iter().all(u8::is_ascii_whitespace) {
+                // A bad element ends what is seen of the array, not the array.
+                self.at = self.bytes.len();
+            }
             if self.at > start + 1 && !matches!(value, Outline::Unseen) {
                 return Some(value);
             }
@@ -259,6 +266,7 @@ impl Scanner<'_> {
                     let key = self.string();
                     self.skip_space();
                     if self.peek() != Some(b':') {
+                        self.broken = true;
                         break;
                     }
                     self.at += 1;
@@ -268,6 +276,7 @@ impl Scanner<'_> {
                         members.push((key, value));
                     }
                     if self.at == before {
+                        self.broken = true;
                         break;
                     }
                 }
@@ -276,7 +285,10 @@ impl Scanner<'_> {
                     self.at += 1;
                     break;
                 }
-                _ => break,
+                _ => {
+                    self.broken = true;
+                    break;
+                }
             }
         }
         Outline::Object(members)
@@ -305,6 +317,7 @@ impl Scanner<'_> {
                         elements.push(value);
                     }
                     if self.at == before {
+                        self.broken = true;
                         break;
                     }
                 }
@@ -371,6 +384,13 @@ mod tests {
         assert_eq!(probe("Thought 1: hm").shape, Shape::Text);
         assert_eq!(probe("").shape, Shape::Text);
         assert_eq!(probe("PK\u{3}\u{4}").shape, Shape::Zip);
+    }
+
+    #[test]
+    fn a_bad_element_does_not_make_an_array_lines() {
+        let probe = probe(r#"[{"a": 1}, {"a": [2}, {"a": 3}]"#);
+        assert_eq!(probe.shape, Shape::Array);
+        assert!(probe.any_record_has(&["a"]));
     }
 
     #[test]

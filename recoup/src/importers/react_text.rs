@@ -1,8 +1,42 @@
-//! ReAct transcripts in plain text.
+//! Plain-text ReAct transcripts, as the HotpotQA runs of ReAct and Reflexion print them:
+//!
+//! ```text
+//! BEGIN TRIAL 1
+//! Trial summary: Correct: 1, Incorrect: 0, Halted: 0
+//! ------------- BEGIN CORRECT AGENTS -------------
+//!
+//! Question: …
+//! Thought 1: …
+//! Action 1: Search[…]
+//! Observation 1: …
+//! Correct answer: …
+//! ```
+//!
+//! A run reaches from its question to the next question or banner; texts go on over several lines.
+//! Thought and action are one turn of the policy: the thought as text, the action as a call of
+//! `Search`, `Lookup` or whatever the word is, whose raw arguments are the bracket's text. `Answer is
+//! CORRECT` after the last action is the scorer speaking, not the environment: it is the outcome and
+//! hidden, as the correct answer is. Without it the heading decides; an agent that was HALTED was never
+//! scored, so its outcome is unknown.
+//!
+//! The heads print some runs twice: one that answers wrongly with its last permitted step stands under
+//! INCORRECT and again under HALTED. Equal text under another heading of the same trial is the same
+//! run, printed again; it is noted, not imported.
 
-use super::{ImportError, Importer, Probe, Sink, Source};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _};
 
-/// ReAct transcripts in plain text.
+use super::slice::RawRecord;
+use super::{ImportError, Importer, Probe, Shape, Sink, Source};
+use crate::json::Json;
+use crate::task::Task;
+use crate::trajectory::{ArgumentsForm, Node, Outcome, Part, Role, TerminationKind, ToolCall, Trajectory};
+use crate::warning::{ByteSpan, Loss, Quarantine};
+
+/// What the harness puts between a question and the reflections it adds.
+const REFLECTIONS_START: &str = "You have attempted to answer following question before and failed.";
+
+/// Plain-text ReAct transcripts.
 pub(super) struct ReactText;
 
 impl Importer for ReactText {
@@ -10,11 +44,334 @@ impl Importer for ReactText {
         "react-text"
     }
 
-    fn detect(&self, _probe: &Probe) -> bool {
-        false
+    /// Nothing but banners may stand before the first question, and a thought and an action must
+    /// follow it: text that merely shows such a run is not recognized.
+    fn detect(&self, probe: &Probe) -> bool {
+        if matches!(probe.shape, Shape::Zip | Shape::Binary) {
+            return false;
+        }
+        let text = probe.text();
+        let mut lines = text
+            .lines()
+            .map(Line::of)
+            .skip_while(|line| matches!(line, Line::Banner | Line::Trial(_) | Line::Section(_)));
+        if !matches!(lines.next(), Some(Line::Question(_))) {
+            return false;
+        }
+        let mut labels = lines.filter(|line| !matches!(line, Line::More(_) | Line::Banner));
+        matches!(labels.next(), Some(Line::Thought(_))) && matches!(labels.next(), Some(Line::Action(_)))
     }
 
-    fn import(&self, _source: &Source, _sink: &mut dyn Sink) -> Result<(), ImportError> {
+    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        let limit = source.options().record_bytes_max;
+        let mut reader = BufReader::new(source.open()?);
+        let mut pages = Pages::new(source);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = reader.by_ref().take(limit + 1).read_until(b'\n', &mut line);
+            if read.map_err(|error| ImportError::io(source, error))? == 0 {
+                return pages.close(sink);
+            }
+            pages.line(&line, sink)?;
+        }
+    }
+}
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Line<'a> {
+    /// `####…`, a trial's summary, nothing.
+    Banner,
+    Trial(i64),
+    /// The heading's word: CORRECT, INCORRECT, HALTED.
+    Section(&'a str),
+    Question(&'a str),
+    Thought(&'a str),
+    Action(&'a str),
+    Observation(&'a str),
+    Answer(&'a str),
+    /// The text before goes on.
+    More(&'a str),
+}
+
+impl<'a> Line<'a> {
+    fn of(line: &'a str) -> Self {
+        let bare = line.trim_start_matches('\u{feff}').trim();
+        if bare.chars().all(|letter| letter == '#') || bare.starts_with("Trial summary: ") {
+            return Self::Banner;
+        }
+        if let Some(trial) = bare.strip_prefix("BEGIN TRIAL ").and_then(|trial| trial.parse().ok()) {
+            return Self::Trial(trial);
+        }
+        let heading = bare.trim_matches('-').trim();
+        if bare.starts_with("---")
+            && let Some(section) =
+                heading.strip_prefix("BEGIN ").and_then(|rest| rest.strip_suffix(" AGENTS"))
+        {
+            return Self::Section(section);
+        }
+        let after = |label: &str| bare.strip_prefix(label).map(str::trim);
+        if let Some(text) = after("Question:") {
+            return Self::Question(text);
+        }
+        if let Some(text) = after("Correct answer:") {
+            return Self::Answer(text);
+        }
+        match numbered(bare) {
+            Some(("Thought", text)) => Self::Thought(text),
+            Some(("Action", text)) => Self::Action(text),
+            Some(("Observation", text)) => Self::Observation(text),
+            _ => Self::More(line),
+        }
+    }
+}
+
+/// Label and text of `Thought 3: …`.
+fn numbered(line: &str) -> Option<(&str, &str)> {
+    let (label, rest) = line.split_once(' ')?;
+    let (number, text) = rest.split_once(':')?;
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| (label, text.trim()))
+}
+
+/// A transcript while it is read: the run at hand and what was seen before it.
+struct Pages<'a> {
+    source: &'a Source,
+    offset: u64,
+    number: u64,
+    trial: Option<i64>,
+    section: Option<String>,
+    run: Option<Open>,
+    /// How often each run's text was imported.
+    imported: BTreeMap<String, u64>,
+    /// Under which headings of this trial it was printed.
+    printed: BTreeMap<String, Option<String>>,
+}
+
+/// A run whose end has not been seen.
+struct Open {
+    bytes: Vec<u8>,
+    start: u64,
+    line: u64,
+    too_large: bool,
+}
+
+impl<'a> Pages<'a> {
+    fn new(source: &'a Source) -> Self {
+        Self {
+            source,
+            offset: 0,
+            number: 0,
+            trial: None,
+            section: None,
+            run: None,
+            imported: BTreeMap::new(),
+            printed: BTreeMap::new(),
+        }
+    }
+
+    fn line(&mut self, bytes: &[u8], sink: &mut dyn Sink) -> Result<(), ImportError> {
+        let start = self.offset;
+        self.offset += bytes.len() as u64;
+        self.number += 1;
+        let text = String::from_utf8_lossy(bytes);
+        match Line::of(&text) {
+            Line::Trial(trial) => {
+                self.close(sink)?;
+                self.trial = Some(trial);
+                self.printed.clear();
+            }
+            Line::Section(section) => {
+                self.close(sink)?;
+                self.section = Some(section.to_owned());
+            }
+            Line::Question(_) => {
+                self.close(sink)?;
+                self.run = Some(Open { bytes: bytes.to_vec(), start, line: self.number, too_large: false });
+            }
+            Line::Banner if text.trim_start().starts_with('#') => self.close(sink)?,
+            _ => {
+                let limit = self.source.options().record_bytes_max;
+                let blank = text.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).is_empty();
+                if self.run.is_none() && !blank && !matches!(Line::of(&text), Line::Banner) {
+                    let reason = "text outside of any run";
+                    sink.loss(Loss::new(ReactText.format(), "transcript", reason))?;
+                }
+                if let Some(run) = &mut self.run {
+                    run.too_large |= (run.bytes.len() + bytes.len()) as u64 > limit;
+                    if !run.too_large {
+                        run.bytes.extend_from_slice(bytes);
+                    }
+                }
+            }
+        }
         Ok(())
+    }
+
+    /// Hands on the run at hand, if there is one.
+    fn close(&mut self, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        let Some(mut open) = self.run.take() else { return Ok(()) };
+        if open.too_large {
+            sink.event(super::Event::Quarantine(Quarantine {
+                uri: self.source.uri().to_owned(),
+                line: Some(open.line),
+                span: Some(ByteSpan { start: open.start, end: self.offset }),
+                code: "too-large".to_owned(),
+                reason: "larger than a record may be; raise `--max-record` to read it".to_owned(),
+            }))?;
+            return Ok(());
+        }
+        let tail = open.bytes.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+        open.bytes.truncate(open.bytes.len() - tail);
+        let mut record = RawRecord::text(self.source, open.bytes, open.start, open.line);
+        if let Some(heading) = self.printed.get(&record.sha256)
+            && *heading != self.section
+        {
+            let reason = "a run printed again under another heading of its trial";
+            return Ok(sink.loss(Loss::new(ReactText.format(), "transcript", reason))?);
+        }
+        self.printed.insert(record.sha256.clone(), self.section.clone());
+        let ordinal = self.imported.entry(record.sha256.clone()).or_default();
+        record.ordinal = *ordinal;
+        *ordinal += 1;
+        if std::str::from_utf8(&record.bytes).is_err() {
+            record.losses.push("invalid UTF-8 became U+FFFD");
+        }
+        let mut run = transcript(&String::from_utf8_lossy(&record.bytes), self.section.as_deref());
+        run.trial = self.trial;
+        Ok(record.emit(sink, run, None, Vec::new(), 0)?)
+    }
+}
+
+/// Reads one run.
+fn transcript(text: &str, section: Option<&str>) -> Trajectory {
+    // A label and the lines that its text goes on over.
+    let mut entries: Vec<(Line, String)> = Vec::new();
+    for line in text.lines() {
+        match (Line::of(line), entries.last_mut()) {
+            (Line::More(_) | Line::Banner, Some((_, text))) => {
+                text.push('\n');
+                text.push_str(line);
+            }
+            (label, _) => {
+                let text = match label {
+                    Line::Question(text)
+                    | Line::Thought(text)
+                    | Line::Action(text)
+                    | Line::Observation(text)
+                    | Line::Answer(text) => text,
+                    _ => line,
+                };
+                entries.push((label, text.to_owned()));
+            }
+        }
+    }
+    let mut run = Trajectory::new(ReactText.format(), Task::from_goal(""));
+    let mut verdict = None;
+    let mut thought: Option<String> = None;
+    for (label, text) in entries {
+        let text = text.trim_end().to_owned();
+        match label {
+            Line::Question(_) => {
+                let at = text.find(REFLECTIONS_START).unwrap_or(text.len());
+                let (question, reflections) = text.split_at(at);
+                run.task = Task::from_goal(question.trim());
+                let reflections = (!reflections.is_empty()).then_some(reflections);
+                let parts = [Some(question.trim()), reflections].into_iter().flatten().map(Part::text);
+                run.push(Node::new(Role::User, "user", parts.collect()));
+            }
+            Line::Thought(_) => {
+                flush(&mut run, thought.replace(text));
+            }
+            Line::Action(_) => {
+                let said = thought.take().map(Part::text);
+                let parts = said.into_iter().chain([action(&text)]).collect();
+                run.push(Node::new(Role::Assistant, "assistant", parts).sampled());
+            }
+            Line::Observation(_) => match text.as_str() {
+                "Answer is CORRECT" => verdict = Some((true, text)),
+                "Answer is INCORRECT" => verdict = Some((false, text)),
+                _ => {
+                    let name = run
+                        .nodes
+                        .last()
+                        .and_then(|node| node.tool_calls().next())
+                        .map(|(_, call)| call.name.clone());
+                    let agent = name.unwrap_or_else(|| "tool".to_owned());
+                    run.push(Node::new(Role::Tool, agent, vec![Part::text_result(None, text)]));
+                }
+            },
+            Line::Answer(_) => run.hidden.gold = Some(Json::string(&text)),
+            _ => {}
+        }
+    }
+    flush(&mut run, thought);
+    run.finish(match (&verdict, section) {
+        (Some((correct, _)), _) => {
+            Outcome::from_flag(*correct, "answer is correct").ended(TerminationKind::Completed, "Finish")
+        }
+        (None, Some("HALTED")) => Outcome::unknown().ended(TerminationKind::StepLimit, "HALTED"),
+        (None, Some("CORRECT")) => Outcome::from_flag(true, "heading is CORRECT"),
+        (None, Some("INCORRECT")) => Outcome::from_flag(false, "heading is CORRECT"),
+        (None, _) => Outcome::unknown(),
+    });
+    run.hidden.verifier_output = verdict.map(|(_, text)| Json::string(&text));
+    if let Some(section) = section {
+        run.extra.insert("heading".to_owned(), Json::string(section));
+    }
+    run
+}
+
+/// A thought without an action is a turn too.
+fn flush(run: &mut Trajectory, thought: Option<String>) {
+    if let Some(thought) = thought {
+        run.push(Node::new(Role::Assistant, "assistant", vec![Part::text(thought)]).sampled());
+    }
+}
+
+/// `Search[text]` as a call; anything else stays text.
+fn action(text: &str) -> Part {
+    let word = text.split_once('[').and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?)));
+    match word {
+        Some((name, inside)) if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            Part::ToolCall(ToolCall {
+                call_id: None,
+                name: name.to_owned(),
+                arguments_raw: inside.to_owned(),
+                arguments_form: ArgumentsForm::String,
+            })
+        }
+        _ => Part::text(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, ReactText};
+    use crate::importers::{Importer as _, Probe};
+
+    const RUN: &str = "Question: Who?\nThought 1: hm\nAction 1: Search[x]\nObservation 1: y\n";
+
+    fn detected(text: &str) -> bool {
+        ReactText.detect(&Probe::of("x.txt", text.as_bytes().to_vec(), true))
+    }
+
+    #[test]
+    fn only_a_transcript_is_recognized() {
+        assert!(detected(RUN));
+        assert!(detected(&format!("####\nBEGIN TRIAL 1\n---- BEGIN CORRECT AGENTS ---\n\n{RUN}")));
+        assert!(!detected(&format!("# ReAct\n\nAn example:\n\n{RUN}")));
+        assert!(!detected("Question: Who?\nAnswer: me\n"));
+        assert!(!detected(""));
+    }
+
+    #[test]
+    fn lines_are_told_apart() {
+        assert_eq!(Line::of("------------- BEGIN HALTED AGENTS --------------"), Line::Section("HALTED"));
+        assert_eq!(Line::of("BEGIN TRIAL 2"), Line::Trial(2));
+        assert_eq!(Line::of("Observation 12: a: b"), Line::Observation("a: b"));
+        assert_eq!(Line::of("Action items: none"), Line::More("Action items: none"));
+        assert_eq!(Line::of("--- BEGIN"), Line::More("--- BEGIN"));
     }
 }

@@ -1,8 +1,24 @@
-//! Reflexion logs: trial results with reflections, and programming attempts.
+//! Reflexion's result logs, two of its three kinds (the third is plain text: [`super::react_text`]).
+//!
+//! * `env_results_trial_N.json`: an array of `{name: "env_0", memory[], is_success}`, ALFWorld and
+//!   WebShop. No action is recorded. `is_success` is cumulative: an environment solved in an earlier
+//!   trial stays solved and is not run again. `memory` repeats the earlier trials' reflections; one is
+//!   written after each failed trial until it is full, so with the trial known those from position N
+//!   on are this run's own, and all others are copied context.
+//! * programming attempts, JSON lines `{prompt, test, is_solved, reflections[], implementations[]?,
+//!   test_feedback[]?, solution}`: implementations and reflections alternate; `solution` is the last
+//!   implementation, the agent's own. `test` judges it and is hidden. `is_solved` may be missing.
+//!
+//! The trial is the file name's number. The task is only an index, so its key is the family, told
+//! from the reflections' words, and the name.
 
-use super::{ImportError, Importer, Probe, Sink, Source};
+use super::fields::Fields;
+use super::slice::{self, Stop};
+use super::{ImportError, Importer, Outline, Probe, RawRecord, Shape, Sink, Source};
+use crate::task::{EnvironmentRef, Task};
+use crate::trajectory::{Node, Outcome, Part, Role, Trajectory};
 
-/// Reflexion logs: trial results with reflections, and programming attempts.
+/// Reflexion's result logs.
 pub(super) struct Reflexion;
 
 impl Importer for Reflexion {
@@ -10,11 +26,149 @@ impl Importer for Reflexion {
         "reflexion"
     }
 
-    fn detect(&self, _probe: &Probe) -> bool {
-        false
+    fn detect(&self, probe: &Probe) -> bool {
+        is_results(probe) || is_programming(probe)
     }
 
-    fn import(&self, _source: &Source, _sink: &mut dyn Sink) -> Result<(), ImportError> {
-        Ok(())
+    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        let probe = Probe::read(source)?;
+        if is_results(&probe) {
+            let (trial, family) = (trial(source.name()), family(&probe.text()));
+            slice::each(source, probe.layout(), sink, |record, sink| {
+                result(self.format(), trial, family, record, sink)
+            })
+        } else {
+            slice::each(source, probe.layout(), sink, |record, sink| attempts(self.format(), record, sink))
+        }
+    }
+}
+
+fn is_results(probe: &Probe) -> bool {
+    let mut rows = probe.records().iter();
+    let is_result = |row: &Outline| {
+        let name = row.get("name").and_then(Outline::as_str);
+        name.is_some_and(|name| name.starts_with("env_"))
+            && matches!(row.get("is_success"), Some(Outline::Bool(_)))
+            && row.get("memory").is_some_and(Outline::is_array)
+    };
+    probe.shape == Shape::Array && rows.any(is_result)
+}
+
+fn is_programming(probe: &Probe) -> bool {
+    let own = ["is_solved", "reflections", "implementations"];
+    probe.records().iter().any(|row| {
+        row.has_all(&["prompt", "test", "entry_point"]) && own.iter().any(|key| row.get(key).is_some())
+    })
+}
+
+/// The number at the end of `env_results_trial_3.json`.
+fn trial(name: &str) -> Option<i64> {
+    let digits = name.strip_prefix("env_results_trial_")?.strip_suffix(".json")?;
+    digits.parse().ok().filter(|trial| *trial >= 0)
+}
+
+/// The family of environments, by words that only its reflections use.
+fn family(text: &str) -> Option<&'static str> {
+    let families: [(&str, &[&str]); 2] = [
+        ("alfworld", &["countertop", "sinkbasin", "fridge", "shelf", "cabinet", "drawer"]),
+        ("webshop", &["search results", "product", "Buy Now", "items"]),
+    ];
+    let count = |words: &[&str]| words.iter().map(|word| text.matches(word).count()).sum::<usize>();
+    let counts = families.map(|(name, words)| (count(words), name));
+    let (most, name) = counts.into_iter().max()?;
+    (most > 0).then_some(name)
+}
+
+fn result(
+    format: &str,
+    trial: Option<i64>,
+    family: Option<&str>,
+    record: &RawRecord,
+    sink: &mut dyn Sink,
+) -> Result<(), Stop> {
+    let mut fields = Fields::read(&record.bytes)?;
+    let name: String = fields.required("name")?;
+    let memory: Vec<String> = fields.required("memory")?;
+    let solved: Option<bool> = fields.optional("is_success")?;
+    let key = format!("reflexion/{}{name}", family.map(|family| format!("{family}/")).unwrap_or_default());
+    let mut run = Trajectory::new(format, Task::named(key, ""));
+    run.trial = trial;
+    run.environment =
+        family.map(|family| EnvironmentRef { name: family.to_owned(), version: None, reset: None });
+    let own_from = match (trial, solved) {
+        (Some(trial), Some(false)) => usize::try_from(trial).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    };
+    for (index, reflection) in memory.into_iter().enumerate() {
+        let mut node = Node::new(Role::Assistant, "assistant", vec![Part::text(reflection)]);
+        node.occurrence.sampled = index >= own_from;
+        node.occurrence.copied_context = index < own_from;
+        run.push(node);
+    }
+    run.finish(match solved {
+        Some(solved) => Outcome::from_flag(solved, "is_success (cumulative over trials)"),
+        None => Outcome::unknown(),
+    });
+    run.extra = fields.rest();
+    Ok(record.emit(sink, run, None, Vec::new(), 0)?)
+}
+
+fn attempts(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
+    let mut fields = Fields::read(&record.bytes)?;
+    let prompt: String = fields.required("prompt")?;
+    let solved: Option<bool> = fields.optional("is_solved")?;
+    let implementations: Vec<String> = fields.optional("implementations")?.unwrap_or_default();
+    let feedback: Vec<String> = fields.optional("test_feedback")?.unwrap_or_default();
+    let reflections: Vec<String> = fields.optional("reflections")?.unwrap_or_default();
+    let solution: Option<String> = fields.optional("solution")?;
+    // The solution is written again as its own field: it is the last implementation.
+    let last = solution.filter(|solution| implementations.last() != Some(solution));
+    let task = match fields.optional::<String>("name")?.or(fields.optional("task_id")?) {
+        Some(name) => Task::named(format!("reflexion/programming/{name}"), prompt.clone()),
+        None => Task::from_goal(prompt.clone()),
+    };
+    let mut run = Trajectory::new(format, task);
+    run.push(Node::new(Role::User, "user", vec![Part::text(prompt)]));
+    let turn = |text: String| Node::new(Role::Assistant, "assistant", vec![Part::text(text)]).sampled();
+    let rounds = implementations.len().max(reflections.len()).max(feedback.len());
+    let (mut implementations, mut feedback) = (implementations.into_iter(), feedback.into_iter());
+    let mut reflections = reflections.into_iter();
+    for _ in 0..rounds {
+        let told = |text: String| Node::new(Role::Tool, "tests", vec![Part::text(text)]);
+        let round =
+            [implementations.next().map(turn), feedback.next().map(told), reflections.next().map(turn)];
+        round.into_iter().flatten().for_each(|node| {
+            run.push(node);
+        });
+    }
+    if let Some(last) = last {
+        run.push(turn(last));
+    }
+    run.finish(match solved {
+        Some(solved) => Outcome::from_flag(solved, "is_solved"),
+        None => Outcome::unknown(),
+    });
+    run.hidden.verifier_output = fields.json("test");
+    run.hidden.gold = fields.json("canonical_solution");
+    run.extra = fields.rest();
+    Ok(record.emit(sink, run, None, Vec::new(), 0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{family, trial};
+
+    #[test]
+    fn the_trial_is_the_file_names_number() {
+        assert_eq!(trial("env_results_trial_12.json"), Some(12));
+        assert_eq!(trial("env_results_trial_-1.json"), None);
+        assert_eq!(trial("results.json"), None);
+    }
+
+    #[test]
+    fn the_family_is_told_from_words() {
+        assert_eq!(family("put the plate on countertop 2"), Some("alfworld"));
+        assert_eq!(family("the product was beyond my budget"), Some("webshop"));
+        assert_eq!(family("nothing to tell"), None);
     }
 }

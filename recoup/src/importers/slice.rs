@@ -120,14 +120,25 @@ impl RawRecord {
         record
     }
 
-    /// Hashes the bytes and rewrites what a JSON parser would refuse.
-    fn prepare(&mut self) {
-        use std::fmt::Write as _;
-        let digest = Sha256::digest(&self.bytes);
-        self.sha256 = String::with_capacity(64);
-        for byte in digest {
-            let _ = write!(self.sha256, "{byte:02x}");
+    /// A record of plain text: hashed, never rewritten.
+    pub(super) fn text(source: &Source, bytes: Vec<u8>, start: u64, line: u64) -> Self {
+        let span = ByteSpan { start, end: start + bytes.len() as u64 };
+        Self {
+            uri: source.uri().to_owned(),
+            sha256: hexadecimal(&Sha256::digest(&bytes)),
+            bytes,
+            span,
+            line,
+            index: 0,
+            ordinal: 0,
+            losses: Vec::new(),
+            licence: source.options().licence.clone(),
         }
+    }
+
+    /// Hashes the bytes and rewrites what a JSON parser would refuse.
+    pub(super) fn prepare(&mut self) {
+        self.sha256 = hexadecimal(&Sha256::digest(&self.bytes));
         if let Some((bytes, losses)) = python::rewrite(&self.bytes) {
             self.bytes = bytes;
             self.losses = losses;
@@ -200,6 +211,50 @@ impl RawRecord {
             Err(Stop::Sink(error)) => Err(error),
         }
     }
+}
+
+/// Several records that together hold one run; they are emitted like one record.
+///
+/// Its SHA-256 is that of the records' bytes, each followed by a line feed, and its span reaches from
+/// the first record to the last.
+pub(super) struct Joined {
+    record: RawRecord,
+    hasher: Sha256,
+}
+
+impl Joined {
+    /// Nothing but the first record's place yet.
+    pub(super) fn new(first: &RawRecord) -> Self {
+        let record =
+            RawRecord { bytes: Vec::new(), sha256: String::new(), losses: Vec::new(), ..first.clone() };
+        Self { record, hasher: Sha256::new() }
+    }
+
+    /// Takes a record in, in file order.
+    pub(super) fn add(&mut self, record: &RawRecord) {
+        self.hasher.update(&record.bytes);
+        self.hasher.update(b"\n");
+        self.record.span.end = record.span.end;
+        for loss in &record.losses {
+            if !self.record.losses.contains(loss) {
+                self.record.losses.push(loss);
+            }
+        }
+    }
+
+    /// What stands for all of them; it holds no bytes.
+    pub(super) fn finish(self) -> RawRecord {
+        RawRecord { sha256: hexadecimal(&self.hasher.finalize()), ..self.record }
+    }
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(2 * digest.len());
+    for byte in digest {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// The whole file as one record.

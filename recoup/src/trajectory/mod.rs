@@ -252,6 +252,28 @@ impl Trajectory {
         self.main_leaf = 0;
     }
 
+    /// Ends a run that is a tree: every node without children is a leaf, of unknown outcome but for the
+    /// main one, which is the end that `main` leads to (the last one where it leads to several).
+    pub fn finish_tree(&mut self, main: Option<usize>, outcome: Outcome) {
+        let mut ends = vec![true; self.nodes.len()];
+        let mut leads = vec![false; self.nodes.len()];
+        for (position, node) in self.nodes.iter().enumerate() {
+            leads[position] = Some(position) == main;
+            if let Some(parent) = node.parent.filter(|parent| *parent < position) {
+                ends[parent] = false;
+                leads[position] |= leads[parent];
+            }
+        }
+        let nodes = (0..ends.len()).filter(|position| ends[*position]);
+        self.leaves = nodes.map(|node| Leaf { node: Some(node), outcome: Outcome::unknown() }).collect();
+        if self.leaves.is_empty() {
+            self.leaves.push(Leaf { node: None, outcome: Outcome::unknown() });
+        }
+        let led_to = |leaf: &Leaf| leaf.node.is_some_and(|node| leads[node]);
+        self.main_leaf = self.leaves.iter().rposition(led_to).unwrap_or(self.leaves.len() - 1);
+        self.leaves[self.main_leaf].outcome = outcome;
+    }
+
     /// The run's own outcome: its main leaf's.
     pub fn outcome(&self) -> &Outcome {
         &self.leaves[self.main_leaf].outcome

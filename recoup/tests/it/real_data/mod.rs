@@ -1,3 +1,5 @@
 //! One module a group of formats; each reads the shared traces in place and skips, loudly, without them.
 
 mod chat_family;
+/// Sessions and text logs: Reflexion, ReAct, ADP, nebius, WebVoyager, Claude Code, Codex.
+mod session_family;

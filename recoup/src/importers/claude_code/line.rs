@@ -1,0 +1,235 @@
+//! One line of a session file.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use crate::importers::RecordError;
+use crate::importers::fields::{Fields, text_or_source};
+use crate::json::Json;
+use crate::trajectory::{ArgumentsForm, Part, ToolCall, ToolResult, Usage};
+
+/// A line, read.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// `user`, `assistant`, `summary`, or the word of an event.
+    pub(super) kind: String,
+    pub(super) uuid: Option<String>,
+    pub(super) parent: Option<String>,
+    pub(super) sidechain: bool,
+    /// Written by the harness, though in the user's name.
+    pub(super) meta: bool,
+    /// Copied in when the session was forked from another.
+    pub(super) copied: bool,
+    pub(super) at: Option<String>,
+    /// Only on lines of kind `user` and `assistant`.
+    pub(super) message: Option<Message>,
+    /// What the session is called, for lines that say so.
+    pub(super) title: Option<Json>,
+    /// What hardly changes within a session: folder, branch, kind of user, version.
+    pub(super) place: BTreeMap<&'static str, Json>,
+    /// The result in the harness's own structure.
+    pub(super) tool_use_result: Option<Json>,
+    /// Whatever else the line and its message say.
+    pub(super) rest: BTreeMap<String, Json>,
+    /// Members of content blocks that no part can hold.
+    pub(super) left: Vec<String>,
+}
+
+/// A message, or one block of it.
+#[derive(Debug, PartialEq)]
+pub(super) struct Message {
+    pub(super) id: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) parts: Vec<Part>,
+    pub(super) stop_reason: Option<String>,
+    pub(super) usage: Option<Usage>,
+    /// The provider's error, which the harness shows as an answer.
+    pub(super) error: bool,
+}
+
+impl Line {
+    pub(super) fn read(text: &[u8]) -> Result<Self, RecordError> {
+        let mut fields = Fields::read(text)?;
+        let kind: String = fields.required("type")?;
+        let is_message = matches!(kind.as_str(), "user" | "assistant");
+        let error = fields.optional("isApiErrorMessage")?.unwrap_or(false);
+        let (mut left, mut beside) = (Vec::new(), BTreeMap::new());
+        let message = match is_message {
+            true => Some(Message::read(fields.required("message")?, error, &mut beside, &mut left)?),
+            false => None,
+        };
+        let title = match kind.as_str() {
+            "summary" => fields.json("summary"),
+            "custom-title" => fields.json("customTitle"),
+            _ => None,
+        };
+        let mut place = BTreeMap::new();
+        for key in ["cwd", "gitBranch", "userType", "version"] {
+            place.extend(fields.json(key).map(|value| (key, value)));
+        }
+        Ok(Self {
+            kind,
+            uuid: fields.optional("uuid")?,
+            parent: fields.optional("parentUuid")?,
+            sidechain: fields.optional("isSidechain")?.unwrap_or(false),
+            meta: fields.optional("isMeta")?.unwrap_or(false),
+            copied: fields.raw("forkedFrom").is_some(),
+            at: fields.optional("timestamp")?,
+            message,
+            title,
+            place,
+            tool_use_result: fields.json("toolUseResult"),
+            rest: {
+                // What every line of a session repeats and the run's own name holds.
+                fields.raw("sessionId");
+                beside.extend(fields.rest());
+                beside
+            },
+            left,
+        })
+    }
+}
+
+impl Message {
+    /// Reads a message; what it says beside what a record holds goes to `beside`.
+    fn read(
+        raw: &RawValue,
+        error: bool,
+        beside: &mut BTreeMap<String, Json>,
+        left: &mut Vec<String>,
+    ) -> Result<Self, RecordError> {
+        let mut fields = Fields::of(raw)
+            .map_err(|error| RecordError::new("wrong-type", format!("`message`: {}", error.reason)))?;
+        let model: Option<String> = fields.optional("model")?;
+        let usage = match fields.raw("usage").map(Fields::of).transpose()? {
+            Some(mut tokens) => {
+                let usage = usage(&mut tokens)?;
+                beside.extend(tokens.rest_object().map(|rest| ("message.usage".to_owned(), rest)));
+                Some(usage)
+            }
+            None => None,
+        };
+        let message = Self {
+            id: fields.optional("id")?,
+            // What the harness itself puts in the model's place has this name.
+            error: error || model.as_deref() == Some("<synthetic>"),
+            model,
+            parts: parts(fields.required("content")?, left)?,
+            stop_reason: fields.optional("stop_reason")?,
+            usage,
+        };
+        // The line's own type says both.
+        fields.raw("role");
+        fields.raw("type");
+        beside.extend(fields.rest().into_iter().map(|(key, value)| (format!("message.{key}"), value)));
+        Ok(message)
+    }
+}
+
+/// The source counts cached tokens apart; a [`Usage`] counts them in.
+fn usage(tokens: &mut Fields) -> Result<Usage, RecordError> {
+    let cached: u64 = tokens.optional("cache_read_input_tokens")?.unwrap_or(0);
+    let input: [Option<u64>; 2] =
+        [tokens.optional("input_tokens")?, tokens.optional("cache_creation_input_tokens")?];
+    let input = input.into_iter().flatten().fold(cached, u64::saturating_add);
+    Ok(Usage { input, output: tokens.optional("output_tokens")?.unwrap_or(0), cached, reasoning: 0 })
+}
+
+/// The parts of a content: a text, or a list of blocks. A block of a kind that recoup does not know,
+/// or that is no object, is carried as it stands.
+fn parts(content: &RawValue, left: &mut Vec<String>) -> Result<Vec<Part>, RecordError> {
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return Ok(vec![Part::text(text)]);
+    }
+    let blocks: Vec<&RawValue> = serde_json::from_str(content.get())
+        .map_err(|error| RecordError::new("wrong-type", format!("`message.content`: {error}")))?;
+    Ok(blocks.into_iter().map(|block| part(block, left).unwrap_or_else(|| opaque(block))).collect())
+}
+
+fn opaque(block: &RawValue) -> Part {
+    let kind = Fields::of(block).ok().and_then(|mut fields| fields.optional("type").ok().flatten());
+    Part::Opaque { kind: kind.unwrap_or_else(|| "block".to_owned()), raw: block.get().to_owned() }
+}
+
+/// A block, or `None` where it is not what its type says.
+fn part(block: &RawValue, left: &mut Vec<String>) -> Option<Part> {
+    let mut fields = Fields::of(block).ok()?;
+    let kind: String = fields.required("type").ok()?;
+    let part = match kind.as_str() {
+        "text" => Part::text(fields.required::<String>("text").ok()?),
+        "thinking" => Part::Reasoning {
+            text: fields.required("thinking").ok()?,
+            signature: fields.optional("signature").ok()?,
+        },
+        "tool_use" => {
+            let input = fields.raw("input")?;
+            let (arguments_raw, arguments_form) = match serde_json::from_str::<String>(input.get()) {
+                Ok(text) => (text, ArgumentsForm::String),
+                Err(_) => (input.get().to_owned(), ArgumentsForm::Object),
+            };
+            Part::ToolCall(ToolCall {
+                call_id: fields.optional("id").ok()?,
+                name: fields.required("name").ok()?,
+                arguments_raw,
+                arguments_form,
+            })
+        }
+        "tool_result" => Part::ToolResult(ToolResult {
+            call_id: fields.optional("tool_use_id").ok()?,
+            parts: fields.raw("content").map(|content| result_parts(content, left)).unwrap_or_default(),
+            is_error: fields.optional("is_error").ok()?,
+            exit_code: None,
+        }),
+        _ => return None,
+    };
+    left.extend(fields.rest().into_keys());
+    Some(part)
+}
+
+/// A result's content is a text, a list of blocks, or (from some tools) anything else.
+fn result_parts(content: &RawValue, left: &mut Vec<String>) -> Vec<Part> {
+    parts(content, left).unwrap_or_else(|_| vec![Part::text(text_or_source(content))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Line;
+    use crate::trajectory::{ArgumentsForm, Part};
+
+    fn message_parts(content: &str) -> Vec<Part> {
+        let line = format!(r#"{{"type":"assistant","message":{{"role":"assistant","content":{content}}}}}"#);
+        Line::read(line.as_bytes()).unwrap().message.unwrap().parts
+    }
+
+    #[test]
+    fn arguments_keep_their_bytes() {
+        let parts =
+            message_parts(r#"[{"type":"tool_use","id":"t","name":"Bash","input":{ "b":1.0,"a":2 }}]"#);
+        let [Part::ToolCall(call)] = parts.as_slice() else { panic!("{parts:?}") };
+        assert_eq!(call.arguments_raw, r#"{ "b":1.0,"a":2 }"#);
+        assert_eq!(call.arguments_form, ArgumentsForm::Object);
+    }
+
+    #[test]
+    fn results_are_texts_or_lists_and_strange_blocks_stay() {
+        let parts = message_parts(
+            r#"[{"type":"tool_result","tool_use_id":"t","content":"a"},
+                {"type":"tool_result","tool_use_id":"u","content":[{"type":"text","text":"b"}]},
+                {"type":"redacted_thinking","data":"zz"}, "odd", {"type":"text"}]"#,
+        );
+        assert!(matches!(&parts[0], Part::ToolResult(result) if result.parts == [Part::text("a")]));
+        assert!(matches!(&parts[1], Part::ToolResult(result) if result.parts == [Part::text("b")]));
+        assert!(matches!(&parts[2], Part::Opaque { kind, .. } if kind == "redacted_thinking"));
+        assert!(matches!(&parts[3], Part::Opaque { kind, raw } if kind == "block" && raw == "\"odd\""));
+        assert!(matches!(&parts[4], Part::Opaque { kind, .. } if kind == "text"));
+    }
+
+    #[test]
+    fn a_message_without_content_is_an_error() {
+        let read = |text: &str| Line::read(text.as_bytes()).map(|_| ()).unwrap_err().code;
+        assert_eq!(read(r#"{"type":"user","message":"error"}"#), "wrong-type");
+        assert_eq!(read(r#"{"type":"user","message":{"contenst":[]}}"#), "missing-field");
+        assert_eq!(read(r#"{"type":"user"}"#), "missing-field");
+    }
+}

@@ -1,0 +1,149 @@
+//! Where the lines of each session stand, and reading one session at a time.
+
+use std::collections::BTreeMap;
+use std::io::{BufReader, Read as _};
+
+use super::line::Line;
+use crate::id::Hash;
+use crate::importers::fields::Fields;
+use crate::importers::slice::{Joined, Layout, RawRecord, RecordError, Records};
+use crate::importers::source::ReadSeek;
+use crate::importers::{ImportError, Sink, Source};
+use crate::warning::{ByteSpan, Loss};
+
+/// One session of a file: its id, its subagent, and the places of its lines in file order.
+pub(super) struct Session {
+    id: String,
+    agent: Option<String>,
+    places: Vec<(ByteSpan, u64)>,
+}
+
+impl Session {
+    /// The run's own name: the session, and the subagent within it.
+    pub(super) fn native_id(&self) -> String {
+        match &self.agent {
+            Some(agent) => format!("{}/{agent}", self.id),
+            None => self.id.clone(),
+        }
+    }
+}
+
+/// Goes through the file once and notes which line belongs to which session, in the order in which
+/// sessions begin. Lines that are no line of a session are quarantined.
+pub(super) fn stage(source: &Source, sink: &mut dyn Sink) -> Result<Vec<Session>, ImportError> {
+    let mut sessions: Vec<Session> = Vec::new();
+    let mut by_name: BTreeMap<(String, Option<String>), usize> = BTreeMap::new();
+    // Which session a message belongs to, for summaries, which name a message only.
+    let mut by_uuid: BTreeMap<Hash, usize> = BTreeMap::new();
+    let mut summaries: Vec<(Hash, (ByteSpan, u64))> = Vec::new();
+    for item in Records::new(source, Layout::Lines)? {
+        let record = match item? {
+            Ok(record) => record,
+            Err(quarantine) => {
+                sink.event(super::super::Event::Quarantine(quarantine))?;
+                continue;
+            }
+        };
+        let place = (record.span, record.line);
+        match Label::read(&record) {
+            Ok(Label { session: Some(id), agent, uuid, .. }) => {
+                let number = *by_name.entry((id.clone(), agent.clone())).or_insert_with(|| {
+                    sessions.push(Session { id, agent, places: Vec::new() });
+                    sessions.len() - 1
+                });
+                sessions[number].places.push(place);
+                if let Some(uuid) = uuid {
+                    by_uuid.entry(Hash::of(uuid.as_bytes())).or_insert(number);
+                }
+            }
+            Ok(Label { leaf: Some(leaf), .. }) => summaries.push((Hash::of(leaf.as_bytes()), place)),
+            Ok(Label { kind, .. }) => {
+                let reason = "a line that belongs to no session";
+                sink.loss(Loss::new("claude-code", kind, reason))?;
+            }
+            Err(error) => sink.event(record.quarantine(&error))?,
+        }
+    }
+    for (leaf, place) in summaries {
+        match by_uuid.get(&leaf) {
+            Some(number) => sessions[*number].places.push(place),
+            None => {
+                let reason = "summarizes a message in another file";
+                sink.loss(Loss::new("claude-code", "summary", reason))?;
+            }
+        }
+    }
+    for session in &mut sessions {
+        session.places.sort_by_key(|(span, _)| span.start);
+    }
+    Ok(sessions)
+}
+
+/// What a line says about where it belongs.
+struct Label {
+    kind: String,
+    session: Option<String>,
+    agent: Option<String>,
+    uuid: Option<String>,
+    leaf: Option<String>,
+}
+
+impl Label {
+    fn read(record: &RawRecord) -> Result<Self, RecordError> {
+        let mut fields = Fields::read(&record.bytes)?;
+        let kind: String = fields.required("type")?;
+        let session: Option<String> = fields.optional("sessionId")?;
+        if session.is_none() && matches!(kind.as_str(), "user" | "assistant") {
+            return Err(RecordError::new("missing-field", "a message without `sessionId`"));
+        }
+        let sidechain = fields.optional("isSidechain")?.unwrap_or(false);
+        let agent = fields.optional::<String>("agentId")?.filter(|_| sidechain);
+        Ok(Self { kind, session, agent, uuid: fields.optional("uuid")?, leaf: fields.optional("leafUuid")? })
+    }
+}
+
+/// Reads sessions back, one after the other.
+pub(super) struct Reader<'a> {
+    source: &'a Source,
+    file: BufReader<Box<dyn ReadSeek>>,
+    at: u64,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn open(source: &'a Source) -> Result<Self, ImportError> {
+        Ok(Self { source, file: BufReader::new(source.open_seekable()?), at: 0 })
+    }
+
+    /// The lines of a session, and the record that stands for all of them; a line that cannot be read
+    /// is quarantined.
+    pub(super) fn read(
+        &mut self,
+        session: &Session,
+        sink: &mut dyn Sink,
+    ) -> Result<(Vec<Line>, Option<RawRecord>), ImportError> {
+        let mut lines = Vec::new();
+        let mut joined: Option<Joined> = None;
+        for (span, line) in &session.places {
+            let bytes = self.bytes(*span).map_err(|error| ImportError::io(self.source, error))?;
+            let mut record = RawRecord::text(self.source, bytes, span.start, *line);
+            record.prepare();
+            match Line::read(&record.bytes) {
+                Ok(line) => {
+                    lines.push(line);
+                    joined.get_or_insert_with(|| Joined::new(&record)).add(&record);
+                }
+                Err(error) => sink.event(record.quarantine(&error))?,
+            }
+        }
+        Ok((lines, joined.map(Joined::finish)))
+    }
+
+    fn bytes(&mut self, span: ByteSpan) -> std::io::Result<Vec<u8>> {
+        // Relative, so that neighbouring lines come from the buffer.
+        self.file.seek_relative(span.start as i64 - self.at as i64)?;
+        let mut bytes = vec![0; (span.end - span.start) as usize];
+        self.file.read_exact(&mut bytes)?;
+        self.at = span.end;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,147 @@
+//! One `response_item`: what the model read or wrote.
+
+use serde_json::value::RawValue;
+
+use crate::importers::RecordError;
+use crate::importers::fields::{Fields, text_or_source};
+use crate::trajectory::{ArgumentsForm, Part, Role, ToolCall, ToolResult};
+
+/// A response item, read.
+#[derive(Debug, PartialEq)]
+pub(super) enum Item {
+    /// A message of a role other than the model's.
+    Message(Role, Vec<Part>),
+    /// A piece of the model's response.
+    Piece(Vec<Part>),
+    /// A call's result.
+    Output(ToolResult),
+    /// Something the model neither read nor wrote.
+    Other(String),
+}
+
+impl Item {
+    /// Reads an item; `left` takes the names of members that a record does not hold.
+    pub(super) fn read(raw: &RawValue, left: &mut Vec<String>) -> Result<Self, RecordError> {
+        let mut fields = Fields::of(raw)?;
+        let kind: String = fields.required("type")?;
+        let item = match kind.as_str() {
+            "message" => {
+                let parts = contents(fields.required("content")?)?;
+                match fields.required::<String>("role")?.as_str() {
+                    "assistant" => Self::Piece(parts),
+                    "user" => Self::Message(Role::User, parts),
+                    _ => Self::Message(Role::System, parts),
+                }
+            }
+            "reasoning" => Self::Piece(reasoning(&mut fields)?),
+            "function_call" | "custom_tool_call" => Self::Piece(vec![call(&mut fields)?]),
+            "function_call_output" | "custom_tool_call_output" => Self::Output(output(&mut fields)?),
+            // Run by the provider or by an older shell tool; carried whole, without a form of their own.
+            "local_shell_call" | "web_search_call" => {
+                return Ok(Self::Piece(vec![Part::Opaque { kind, raw: raw.get().to_owned() }]));
+            }
+            _ => return Ok(Self::Other(kind)),
+        };
+        left.extend(fields.rest().into_keys().map(|key| format!("{kind}.{key}")));
+        Ok(item)
+    }
+}
+
+fn contents(content: &RawValue) -> Result<Vec<Part>, RecordError> {
+    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+        return Ok(vec![Part::text(text)]);
+    }
+    let items: Vec<&RawValue> = serde_json::from_str(content.get())?;
+    let part = |raw: &RawValue| {
+        let mut fields = Fields::of(raw)?;
+        let kind: String = fields.required("type")?;
+        Ok(match fields.optional::<String>("text")? {
+            Some(text) => Part::text(text),
+            None => Part::Opaque { kind, raw: raw.get().to_owned() },
+        })
+    };
+    items.into_iter().map(part).collect()
+}
+
+/// The summary, or the full text where the provider shows it; the encrypted form is its seal.
+fn reasoning(fields: &mut Fields) -> Result<Vec<Part>, RecordError> {
+    let shown = [fields.raw("content"), fields.raw("summary")];
+    let mut texts = Vec::new();
+    for content in shown.into_iter().flatten() {
+        if texts.is_empty() {
+            texts = contents(content)?.iter().filter_map(Part::as_text).map(str::to_owned).collect();
+        }
+    }
+    let signature: Option<String> = fields.optional("encrypted_content")?;
+    if texts.is_empty() && signature.is_none() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Part::Reasoning { text: texts.join("\n\n"), signature }])
+}
+
+fn call(fields: &mut Fields) -> Result<Part, RecordError> {
+    let raw = match fields.raw("arguments") {
+        Some(arguments) => arguments,
+        None => fields.required::<&RawValue>("input")?,
+    };
+    let (arguments_raw, arguments_form) = match serde_json::from_str::<String>(raw.get()) {
+        Ok(text) => (text, ArgumentsForm::String),
+        Err(_) => (raw.get().to_owned(), ArgumentsForm::Object),
+    };
+    let call_id = fields.optional("call_id")?;
+    Ok(Part::ToolCall(ToolCall { call_id, name: fields.required("name")?, arguments_raw, arguments_form }))
+}
+
+/// An output is a text, a list of contents, or `{content, success}`; a text may itself be JSON of
+/// `{output, metadata{exit_code}}`, whose exit code is read and whose text stays.
+fn output(fields: &mut Fields) -> Result<ToolResult, RecordError> {
+    let call_id = fields.optional("call_id")?;
+    let raw: &RawValue = fields.required("output")?;
+    let mut is_error = None;
+    let parts = match Fields::of(raw) {
+        Ok(mut object) => {
+            is_error = object.optional::<bool>("success")?.map(|success| !success);
+            vec![Part::text(object.raw("content").map_or_else(|| raw.get().to_owned(), text_or_source))]
+        }
+        Err(_) => contents(raw)?,
+    };
+    let text = parts.first().and_then(Part::as_text).unwrap_or_default();
+    let exit_code = Fields::read(text.as_bytes()).ok().and_then(|mut wrapped| {
+        let mut metadata = Fields::of(wrapped.raw("metadata")?).ok()?;
+        metadata.optional("exit_code").ok()?
+    });
+    Ok(ToolResult { call_id, parts, is_error, exit_code })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::Item;
+    use crate::trajectory::Part;
+
+    fn item(text: &str) -> Item {
+        Item::read(&RawValue::from_string(text.to_owned()).unwrap(), &mut Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn arguments_that_are_not_json_stay() {
+        let read = item(
+            r#"{"type":"function_call","name":"shell","call_id":"c","arguments":"{\"input\": \"*** Begin Patch\n"}"#,
+        );
+        let Item::Piece(parts) = read else { panic!("{read:?}") };
+        let [Part::ToolCall(call)] = parts.as_slice() else { panic!("{parts:?}") };
+        assert_eq!(call.arguments_raw, "{\"input\": \"*** Begin Patch\n");
+        assert_eq!(call.arguments(), None);
+    }
+
+    #[test]
+    fn an_exit_code_inside_the_output_is_read() {
+        let read = item(
+            r#"{"type":"function_call_output","call_id":"c","output":"{\"output\":\"x\",\"metadata\":{\"exit_code\":2}}"}"#,
+        );
+        assert!(matches!(&read, Item::Output(result) if result.exit_code == Some(2)), "{read:?}");
+        let read = item(r#"{"type":"function_call_output","output":{"content":"no","success":false}}"#);
+        assert!(matches!(&read, Item::Output(result) if result.is_error == Some(true)), "{read:?}");
+    }
+}
