@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, unreachable_pub)]
 
+/// canonical-1 against its Python twin, case by case, and its properties.
+mod canonical_golden;
+
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 
