@@ -56,3 +56,24 @@ fuzz:
 setup:
 	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-deny
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
+.PHONY: test golden fuzz
+test:
+	cargo test --release --locked --workspace
+
+# Golden files are written by programs that share no code with what they check. Never run this in a
+# commit that changes the logic under test.
+golden:
+	cd recoup/tests/golden && python3 canonical.py > canonical.jsonl
+
+# Fuzzing needs `cargo install cargo-fuzz --locked`. The three targets share FUZZ_SECONDS, an hour; a case that
+# one of them finds lies under fuzz/artifacts/ and is kept as recoup/tests/fixtures/fuzz/<target>/<what-it-is>.
+FUZZ_SECONDS ?= 3600
+FUZZ_TARGETS = slicer canonical importers
+fuzz:
+	python3 fuzz/make_seeds.py
+	for target in $(FUZZ_TARGETS); do \
+		mkdir -p fuzz/corpus/$$target && \
+		RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir fuzz $$target fuzz/corpus/$$target \
+			recoup/tests/fixtures/fuzz/$$target -- \
+			-max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
+	done

@@ -4,6 +4,14 @@
 
 /// ATIF out and in again: the identity of what the format carries.
 mod atif_round_trip;
+/// canonical-1 against its Python twin, case by case, and its properties.
+mod canonical_golden;
+
+/// Inputs a fuzzer found, run again.
+mod fuzz_cases;
+
+/// What must hold for any bytes; shared with the fuzz targets.
+mod fuzz_properties;
 
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;

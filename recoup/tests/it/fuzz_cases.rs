@@ -1,0 +1,38 @@
+//! Inputs that a fuzzer found or that a person feared: `fixtures/fuzz/<target>/*`, each run again through
+//! the property of its target. A new case is a file, no code.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use crate::fuzz_properties::{canonical, importers, slicer};
+
+fn replay(target: &str, property: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fuzz").join(target);
+    let mut cases: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    assert!(!cases.is_empty(), "no cases in {}", folder.display());
+    let failed: Vec<_> = cases
+        .iter()
+        .filter(|case| {
+            let bytes = fs::read(case).unwrap();
+            catch_unwind(AssertUnwindSafe(|| property(&bytes))).is_err()
+        })
+        .collect();
+    assert!(failed.is_empty(), "{target} fails on {failed:?}");
+}
+
+#[test]
+fn slicer_cases_hold() {
+    replay("slicer", slicer);
+}
+
+#[test]
+fn canonical_cases_hold() {
+    replay("canonical", canonical);
+}
+
+#[test]
+fn importer_cases_hold() {
+    replay("importers", importers);
+}
