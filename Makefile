@@ -7,7 +7,7 @@ PEERS := $(CACHE)/peers
 # The newest Python that is at least 3.12: two of the peers need it.
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && break; done)
-FUZZ_SECONDS ?= 1200
+FUZZ_SECONDS ?= 3600
 
 .PHONY: test lint deny docs golden test-peers fuzz setup
 
@@ -31,7 +31,7 @@ docs:
 
 # Golden files, from the scripts that stand beside them.
 golden:
-	python3 recoup/tests/golden/canonical.py
+	cd recoup/tests/golden && python3 canonical.py > canonical.jsonl
 	python3 recoup/tests/golden/wilson.py
 
 # What other people's programs say about our files: `harbor` reads the ATIF, `datasets` the rows, and
@@ -45,35 +45,18 @@ $(PEERS)/ready: peers/requirements.txt
 	$(PEERS)/bin/pip install --quiet -r peers/requirements.txt
 	touch $@
 
-# An hour of fuzzing, shared by three targets. Cases that are found go to recoup/tests/fixtures/fuzz/.
+# An hour of fuzzing, shared by three targets. What one finds lies under fuzz/artifacts/ and is kept as
+# recoup/tests/fixtures/fuzz/<target>/<what-it-is>. Needs `cargo install cargo-fuzz --locked`.
 fuzz:
+	python3 fuzz/make_seeds.py
 	for target in slicer canonical importers; do \
-		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir fuzz $$target -- \
-			-max_total_time=$(FUZZ_SECONDS) -max_len=65536 -timeout=20 || exit 1; \
+		mkdir -p fuzz/corpus/$$target && \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir fuzz $$target fuzz/corpus/$$target \
+			recoup/tests/fixtures/fuzz/$$target -- \
+			-max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
 	done
 
 # Tools that the checks need and a clean machine lacks.
 setup:
 	$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-deny
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
-.PHONY: test golden fuzz
-test:
-	cargo test --release --locked --workspace
-
-# Golden files are written by programs that share no code with what they check. Never run this in a
-# commit that changes the logic under test.
-golden:
-	cd recoup/tests/golden && python3 canonical.py > canonical.jsonl
-
-# Fuzzing needs `cargo install cargo-fuzz --locked`. The three targets share FUZZ_SECONDS, an hour; a case that
-# one of them finds lies under fuzz/artifacts/ and is kept as recoup/tests/fixtures/fuzz/<target>/<what-it-is>.
-FUZZ_SECONDS ?= 3600
-FUZZ_TARGETS = slicer canonical importers
-fuzz:
-	python3 fuzz/make_seeds.py
-	for target in $(FUZZ_TARGETS); do \
-		mkdir -p fuzz/corpus/$$target && \
-		RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir fuzz $$target fuzz/corpus/$$target \
-			recoup/tests/fixtures/fuzz/$$target -- \
-			-max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
-	done

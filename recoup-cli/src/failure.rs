@@ -7,6 +7,7 @@
 use std::fmt;
 
 use recoup::importers::SinkError;
+use recoup::pipeline::PipelineError;
 use recoup::store::StoreError;
 use serde::Serialize;
 
@@ -16,12 +17,8 @@ use serde::Serialize;
 pub enum Origin {
     /// The command line, the settings, the place it was started in.
     User,
-    /// A file that was read.
-    Input,
     /// The machine: disk, memory, permissions.
     Machine,
-    /// recoup itself.
-    Bug,
 }
 
 /// A failure that ends a command with exit code 2.
@@ -37,13 +34,7 @@ pub struct Failure {
 impl Failure {
     /// Something about the command line or its surroundings.
     pub fn user(message: impl Into<String>) -> Self {
-        Self {
-            origin: Origin::User,
-            code: "usage",
-            message: message.into(),
-            hint: None,
-            retryable: false,
-        }
+        Self { origin: Origin::User, code: "usage", message: message.into(), hint: None, retryable: false }
     }
 
     /// The machine refused: a file could not be written or read.
@@ -92,6 +83,45 @@ impl fmt::Display for Failure {
             write!(f, "\n\nhint: {hint}")?;
         }
         Ok(())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let message = chain(&error);
+        let (origin, code, hint, retryable) = match &error {
+            StoreError::NoProject { .. } => (
+                Origin::User,
+                "no-project",
+                Some("`recoup import PATH` makes one; `--project DIR` names another"),
+                false,
+            ),
+            StoreError::NotFound { .. } => {
+                (Origin::User, "not-found", Some("`recoup ls` lists the runs"), false)
+            }
+            StoreError::Ambiguous { .. } => (Origin::User, "ambiguous", None, false),
+            StoreError::Newer { .. } => (Origin::User, "newer-project", None, false),
+            StoreError::DiskFull => (Origin::Machine, "disk-full", None, true),
+            StoreError::Busy => (Origin::Machine, "busy", None, true),
+            _ => (Origin::Machine, "store", None, false),
+        };
+        Self { origin, code, message, hint: hint.map(str::to_owned), retryable }
+    }
+}
+
+impl From<PipelineError> for Failure {
+    fn from(error: PipelineError) -> Self {
+        match error {
+            PipelineError::Store(error) => error.into(),
+            PipelineError::Sink(error) => error.into(),
+            error => Self {
+                origin: Origin::Machine,
+                code: "io",
+                message: chain(&error),
+                hint: None,
+                retryable: true,
+            },
+        }
     }
 }
 

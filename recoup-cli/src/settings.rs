@@ -41,6 +41,8 @@ struct ImportSection {
 #[derive(Debug)]
 pub struct Settings {
     pub project: PathBuf,
+    /// The project folder, as commands should name it.
+    pub project_name: String,
     pub out: PathBuf,
     pub threads: usize,
     import: ImportSection,
@@ -60,8 +62,10 @@ impl Settings {
     pub fn resolve(global: &Global, out: Option<&Path>) -> Result<Self, Failure> {
         let file = read_file(global.config.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let project = global.project.clone().or(file.project).unwrap_or_else(|| PROJECT_DEFAULT.into());
         Ok(Self {
-            project: global.project.clone().or(file.project).unwrap_or_else(|| PROJECT_DEFAULT.into()),
+            project_name: project.to_string_lossy().into_owned(),
+            project,
             out: out.map(Path::to_path_buf).or(file.out).unwrap_or_else(|| OUT_DEFAULT.into()),
             threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
             import: file.import,

@@ -32,11 +32,13 @@ pub mod store;
 
 pub mod statistics;
 
-pub mod diagnosis;
 pub mod triage;
+
+pub mod diagnosis;
+
+pub mod views;
 
 pub mod exporters;
 pub mod report;
-pub mod views;
 
 pub mod pipeline;

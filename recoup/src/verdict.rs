@@ -72,6 +72,8 @@ pub enum Content {
     FailureClass(FailureClass),
     /// Where it went wrong and why.
     Diagnosis(Diagnosis),
+    /// What the detectors saw on a run without a diagnosis: a success, or someone else's failure.
+    Findings(Vec<Finding>),
     /// A gate's word on another verdict.
     Review(Review),
     /// The side of the split.
@@ -89,6 +91,7 @@ impl Content {
             Self::Blame(_) => "blame",
             Self::FailureClass(_) => "failure_class",
             Self::Diagnosis(_) => "diagnosis",
+            Self::Findings(_) => "findings",
             Self::Review(_) => "review",
             Self::Split(_) => "split",
             Self::ReferenceLabel(_) => "reference_label",

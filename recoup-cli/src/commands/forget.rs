@@ -19,11 +19,11 @@ pub fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) -> Resu
         Some(pattern) => {
             let mut ids = Vec::new();
             for filter in [
-                Filter { text: Some(pattern.clone()), threads: settings.threads, ..Filter::default() },
+                Filter { text: Some(pattern.clone()), ..Filter::default() },
                 Filter { uri: Some(pattern.clone()), ..Filter::default() },
             ] {
                 let filter = Filter { all_revisions: true, ..filter };
-                ids.extend(store.list(&filter, Page::all())?.into_iter().map(|row| row.id));
+                ids.extend(store.list(&filter, Page::ALL)?.into_iter().map(|row| row.id));
             }
             ids.sort_unstable();
             ids.dedup();
@@ -42,7 +42,10 @@ pub fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) -> Resu
     if printer.is_json() {
         printer.json(&report);
     } else {
-        printer.note(format_args!("deleted {} runs; what was exported before stays where you put it", ids.len()));
+        printer.note(format_args!(
+            "deleted {} runs; what was exported before stays where you put it",
+            ids.len()
+        ));
     }
     Ok(Ended::Done)
 }

@@ -42,7 +42,8 @@ pub fn label(flags: &LabelArgs, settings: &Settings, printer: Printer) -> Result
         // What an earlier label said and this one does not stays; the later version is the current one.
         let mut producer = Producer::person();
         let mut merged = Label::default();
-        if let Some(Verdict { producer: by, content: Content::Label(earlier), .. }) = store.current(id, "label")?
+        if let Some(Verdict { producer: by, content: Content::Label(earlier), .. }) =
+            store.current(id, "label")?
             && by.name == producer.name
         {
             producer.version = by.version + 1;

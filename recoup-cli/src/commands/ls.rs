@@ -15,8 +15,8 @@ use crate::settings::Settings;
 /// Lists runs.
 pub fn ls(flags: &LsArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let store = project::open(settings)?;
-    let filter = filter(&flags.filter, settings.threads)?;
-    let page = if flags.all { Page::all() } else { Page { offset: flags.offset, limit: flags.limit } };
+    let filter = filter(&flags.filter)?;
+    let page = if flags.all { Page::ALL } else { Page { offset: flags.offset, limit: flags.limit } };
     let rows = store.list(&filter, page)?;
     if printer.is_json() {
         for row in &rows {
@@ -45,22 +45,23 @@ pub fn ls(flags: &LsArgs, settings: &Settings, printer: Printer) -> Result<Ended
 }
 
 fn line(row: &Row, printer: Printer) -> String {
-    let outcome = match row.outcome {
-        Status::Success => printer.paint(Look::Green, format_args!("{:<8}", "success")),
-        Status::Failure => printer.paint(Look::Red, format_args!("{:<8}", "failure")),
-        Status::Unknown => printer.paint(Look::Yellow, format_args!("{:<8}", "unknown")),
+    let look = match row.outcome.as_str() {
+        "success" => Look::Green,
+        "failure" => Look::Red,
+        _ => Look::Yellow,
     };
-    let blame = row.blame.map_or("-", Party::as_str);
+    let outcome = printer.paint(look, format_args!("{:<8}", row.outcome));
+    let blame = row.blame.as_deref().unwrap_or("-");
     let blame = if row.suspected { format!("{blame}?") } else { blame.to_owned() };
-    let class = row.class.map_or("-", Class::as_str);
+    let class = row.class.as_deref().unwrap_or("-");
     let decisive = row.decisive_step.map_or_else(|| "-".to_owned(), |step| step.to_string());
-    let (id, task) = (row.id.to_string(), visible_controls(&row.task));
+    let (id, task) = (row.id.to_string(), visible_controls(&row.task.0));
     let (nodes, steps) = (row.nodes, row.steps);
     format!("{:<12} {outcome} {blame:<15} {class:<20} {nodes:>5} {steps:>5} {decisive:>8}  {task}", &id[..12])
 }
 
 /// The filter that the flags mean.
-pub fn filter(flags: &FilterArgs, threads: usize) -> Result<Filter, Failure> {
+fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
     Ok(Filter {
         outcome: outcome(flags.outcome.as_deref())?,
         blame: word("blame", flags.blame.as_deref(), &Party::ALL, Party::as_str)?,
@@ -77,13 +78,12 @@ pub fn filter(flags: &FilterArgs, threads: usize) -> Result<Filter, Failure> {
         task: flags.task.clone(),
         harness: flags.harness.clone(),
         text: flags.text.clone(),
-        threads,
         ..Filter::default()
     })
 }
 
-/// An outcome by its word.
-pub fn outcome(given: Option<&str>) -> Result<Option<Status>, Failure> {
+/// The word of an outcome, where it is one.
+pub fn outcome(given: Option<&str>) -> Result<Option<String>, Failure> {
     word("outcome", given, &[Status::Success, Status::Failure, Status::Unknown], Status::as_str)
 }
 
@@ -92,10 +92,10 @@ fn word<T: Copy>(
     given: Option<&str>,
     all: &[T],
     name: impl Fn(T) -> &'static str,
-) -> Result<Option<T>, Failure> {
+) -> Result<Option<String>, Failure> {
     let Some(given) = given else { return Ok(None) };
-    if let Some(found) = all.iter().find(|value| name(**value) == given) {
-        return Ok(Some(*found));
+    if all.iter().any(|value| name(*value) == given) {
+        return Ok(Some(given.to_owned()));
     }
     let names: Vec<&str> = all.iter().map(|value| name(*value)).collect();
     Err(Failure::user(format!("`{given}` is no value of `--{flag}`"))

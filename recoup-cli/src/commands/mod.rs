@@ -7,7 +7,6 @@ pub mod gc;
 pub mod import;
 pub mod label;
 pub mod ls;
-mod outcomes;
 mod project;
 pub mod run;
 pub mod show;

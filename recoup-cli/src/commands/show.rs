@@ -52,8 +52,9 @@ fn render(
         diagnosed(&mut out, run, diagnosis, printer);
     }
     let branch = run.main_branch();
-    let citations: Vec<&Citation> =
-        diagnosis.map(|diagnosis| diagnosis.citations.iter().map(|quote| &quote.at).collect()).unwrap_or_default();
+    let citations: Vec<&Citation> = diagnosis
+        .map(|diagnosis| diagnosis.citations.iter().map(|quote| &quote.at).collect())
+        .unwrap_or_default();
     let mut step = 0;
     for (index, (position, node)) in branch.nodes().enumerate() {
         let decisive = diagnosis.is_some_and(|diagnosis| diagnosis.decisive_node == position);
@@ -109,7 +110,10 @@ fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Print
         match &verdict.content {
             Content::Blame(blame) => {
                 let suspected = if blame.suspected { ", suspected" } else { "" };
-                field("blame", format!("{}{suspected}: {}", blame.party.as_str(), visible_controls(&blame.reason)));
+                field(
+                    "blame",
+                    format!("{}{suspected}: {}", blame.party.as_str(), visible_controls(&blame.reason)),
+                );
             }
             Content::FailureClass(class) => {
                 let mode = class.mode.as_ref().map(|mode| format!(" / {mode}")).unwrap_or_default();
@@ -136,7 +140,8 @@ fn diagnosed(out: &mut String, run: &Trajectory, diagnosis: &Diagnosis, printer:
         _ => format!("node {} of another branch", diagnosis.decisive_node),
     };
     let admitted = if diagnosis.admitted { "" } else { " (not admitted by every gate)" };
-    let title = format!("\ndecisive step: {place}, {}{admitted}", visible_controls(&diagnosis.responsible_agent));
+    let title =
+        format!("\ndecisive step: {place}, {}{admitted}", visible_controls(&diagnosis.responsible_agent));
     let _ = writeln!(out, "{}", printer.paint(Look::Red, title));
     let _ = writeln!(out, "{}", visible_controls(&diagnosis.explanation));
     for finding in &diagnosis.findings {
@@ -252,7 +257,11 @@ fn shortened(text: &str, full: bool) -> String {
     let head: String = text.chars().take(PART_CHARS_MAX / 2).collect();
     let tail: String = text.chars().skip(count - PART_CHARS_MAX / 2).collect();
     let left_out = count - PART_CHARS_MAX;
-    format!("{} […{left_out} characters, `--full` shows them…] {}", visible_controls(&head), visible_controls(&tail))
+    format!(
+        "{} […{left_out} characters, `--full` shows them…] {}",
+        visible_controls(&head),
+        visible_controls(&tail)
+    )
 }
 
 /// Through `$PAGER` (or `less`) on a terminal, else straight out.

@@ -115,7 +115,8 @@ fn compressed_files_archives_and_standard_input_work() {
     for (program, name) in [("gzip", "a.jsonl.gz"), ("zstd", "a.jsonl.zst")] {
         let packed = std::process::Command::new(program).arg("-kq").arg(bench.path("a.jsonl")).status();
         if packed.is_ok_and(|status| status.success()) {
-            let summary = bench.json(&["import", name, "--json", "--project", name.rsplit('.').next().unwrap()], 0);
+            let summary =
+                bench.json(&["import", name, "--json", "--project", name.rsplit('.').next().unwrap()], 0);
             assert_eq!(summary["new"], 1, "{name}");
         } else {
             eprintln!("SKIPPED: no `{program}`");

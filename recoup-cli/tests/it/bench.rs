@@ -91,10 +91,8 @@ pub fn chat_line(id: &str, task: &str, success: Option<bool>, answer: &str) -> S
 
 /// A folder of the shared real traces, or `None`, said out loud, where they are absent.
 pub fn shared_data(folder: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("RECOUP_SHARED_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"),
-        PathBuf::from,
-    );
+    let root = std::env::var_os("RECOUP_SHARED_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), PathBuf::from);
     let path = root.join(folder);
     if path.exists() {
         return Some(path);

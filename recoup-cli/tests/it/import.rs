@@ -31,8 +31,20 @@ fn the_summary_has_the_promised_keys() {
     for command in ["import", "run"] {
         let summary = bench.json(&[command, "runs.jsonl", "--json"], 0);
         for key in [
-            "files", "trajectories", "new", "duplicates", "nodes", "tool_calls", "tool_results", "quarantined",
-            "outcomes", "blame", "formats", "diagnosed", "exported", "report",
+            "files",
+            "trajectories",
+            "new",
+            "duplicates",
+            "nodes",
+            "tool_calls",
+            "tool_results",
+            "quarantined",
+            "outcomes",
+            "blame",
+            "formats",
+            "diagnosed",
+            "exported",
+            "report",
         ] {
             assert!(summary.get(key).is_some(), "{key} of {command} in {summary}");
         }
@@ -46,7 +58,10 @@ fn outcomes_come_from_a_file() {
     let bench = Bench::new();
     bench.write("runs.jsonl", chat_line("a", "t1", None, "x") + &chat_line("b", "t2", None, "y"));
     bench.write("outcomes.csv", "run_id,success\na,true\n");
-    bench.write("outcomes.jsonl", "{\"task_id\":\"t2\",\"outcome\":\"failure\"}\n{\"task_id\":\"t9\",\"outcome\":\"failure\"}\n");
+    bench.write(
+        "outcomes.jsonl",
+        "{\"task_id\":\"t2\",\"outcome\":\"failure\"}\n{\"task_id\":\"t9\",\"outcome\":\"failure\"}\n",
+    );
     insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--outcomes", "outcomes.csv"]));
     insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--outcomes", "outcomes.jsonl"]));
     let outcome = |native: &str| {

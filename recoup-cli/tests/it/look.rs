@@ -63,7 +63,10 @@ fn an_id_that_is_not_there_is_named() {
 fn a_label_decides_the_outcome_and_can_be_taken_back() {
     let bench = three();
     let id = id(&bench, "three");
-    assert_eq!(bench.output(&["label", &id, "--outcome", "success", "--note", "looked at it"]).status.code(), Some(0));
+    assert_eq!(
+        bench.output(&["label", &id, "--outcome", "success", "--note", "looked at it"]).status.code(),
+        Some(0)
+    );
     assert_eq!(bench.json_lines(&["ls", "--json", "--outcome", "success"]).len(), 2);
     assert_eq!(bench.output(&["label", &id, "--outcome", "failure"]).status.code(), Some(0));
     let rows = bench.json_lines(&["ls", "--json", "--outcome", "failure"]);

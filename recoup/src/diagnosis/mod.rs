@@ -33,7 +33,7 @@ use crate::verdict::{
 };
 
 /// Version of the rules; raised when they would decide otherwise on the same run.
-const RULES_VERSION: u32 = 1;
+pub const RULES_VERSION: u32 = 1;
 
 /// Looks for one kind of fault.
 pub trait Detector: Sync {
@@ -170,8 +170,8 @@ fn finding(
 }
 
 impl Diagnosed {
-    /// The same as verdicts on `subject`, in the order blame, class, diagnosis, reviews. `now` is the
-    /// caller's clock, in RFC 3339.
+    /// The same as verdicts on `subject`, in the order blame, class, diagnosis, reviews; findings by
+    /// themselves where there is no diagnosis to hold them. `now` is the caller's clock, in RFC 3339.
     pub fn verdicts(&self, subject: TrajectoryId, now: &str) -> Vec<Verdict> {
         let producer = || Producer::rules("rules", RULES_VERSION);
         let verdict =
@@ -183,7 +183,12 @@ impl Diagnosed {
         if let Some(class) = &self.class {
             verdicts.push(verdict(Vec::new(), Content::FailureClass(class.clone())));
         }
-        let Some(diagnosis) = &self.diagnosis else { return verdicts };
+        let Some(diagnosis) = &self.diagnosis else {
+            if !self.findings.is_empty() {
+                verdicts.push(verdict(Vec::new(), Content::Findings(self.findings.clone())));
+            }
+            return verdicts;
+        };
         let evidence = diagnosis.citations.iter().map(|quote| quote.at.clone()).collect();
         let stored = verdict(evidence, Content::Diagnosis(diagnosis.clone()));
         let of = stored.id;

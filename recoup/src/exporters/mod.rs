@@ -6,6 +6,7 @@
 //!
 //! Adding a format is one file here and one line in [`EXPORTERS`].
 
+pub mod atif;
 mod chat;
 mod manifest;
 mod trl_messages;
@@ -57,6 +58,3 @@ impl Refusal {
 pub fn exporter(format: &str) -> Option<&'static dyn Exporter> {
     EXPORTERS.iter().copied().find(|exporter| exporter.format() == format)
 }
-//! Exporters: one file a target format.
-
-pub mod atif;

@@ -9,10 +9,10 @@
 //!   [`Quarantine`] with its bytes' range, and the rest of the file goes on;
 //! * treats every byte as hostile: no panic, no path from a trace reaches the file system.
 
-pub(crate) mod data_url;
-mod object;
 mod beside;
+pub(crate) mod data_url;
 mod fields;
+mod object;
 mod probe;
 pub(crate) mod row;
 mod scoring;

@@ -1,64 +1,106 @@
-//! Import: from sources to the store, one file after the other, each read in parallel.
+//! Import: from sources to the store, one file after the other, each read in parallel; then the
+//! outcomes that come from elsewhere.
 
+use std::collections::BTreeMap;
+
+use super::outcomes::{self, Attached};
+use super::{PipelineConfig, PipelineError};
 use crate::importers::{Event, ImportError, Sink, SinkError, Source, SourceProblem, detect};
 use crate::reporter::Reporter;
+use crate::store::{Import, ImportSummary, Store};
 use crate::warning::Quarantine;
 
-/// What happened to the files.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Files {
-    /// Files of a known format.
-    pub read: u64,
-    /// The same by format.
-    pub by_format: std::collections::BTreeMap<&'static str, u64>,
+/// What an import did.
+#[derive(Clone, Debug, Default)]
+pub struct Imported {
+    /// Files of a known format, by format.
+    pub files: BTreeMap<&'static str, u64>,
+    /// Records that could not be read, by format.
+    pub quarantined: BTreeMap<&'static str, u64>,
     /// Files that are no traces, by the user's name for them.
     pub unrecognized: Vec<String>,
-    /// Files that could not be read, with the reason.
-    pub unreadable: Vec<SourceProblem>,
+    /// Paths that could not be read or were passed over, with the reason.
+    pub problems: Vec<SourceProblem>,
+    /// What the store counted.
+    pub stored: ImportSummary,
+    /// What an outcome file did.
+    pub attached: Attached,
+    /// Runs that were assumed to have failed.
+    pub assumed: u64,
 }
 
-/// Reads every source into the sink. A file that cannot be read costs only itself; a sink that fails
-/// ends the import.
+impl Imported {
+    /// Files of a known format.
+    pub fn file_count(&self) -> u64 {
+        self.files.values().sum()
+    }
+
+    /// True where something was left out that a person should look at.
+    pub fn is_partial(&self) -> bool {
+        self.stored.quarantined_count > 0
+            || !self.attached.unmatched.is_empty()
+            || self.problems.iter().any(|problem| !problem.is_skip())
+    }
+}
+
+/// Reads every source into the store, then attaches outcomes. A file that cannot be read costs only
+/// itself. `problems` are the paths that did not become sources.
 ///
 /// # Errors
-/// When the sink fails.
+/// When the store fails.
 pub fn import(
+    store: &mut Store,
     sources: &[Source],
-    sink: &mut dyn Sink,
+    problems: Vec<SourceProblem>,
+    config: &PipelineConfig<'_>,
     reporter: &mut dyn Reporter,
-) -> Result<Files, SinkError> {
-    let mut files = Files::default();
+) -> Result<Imported, PipelineError> {
+    let mut imported = Imported { problems, ..Imported::default() };
     reporter.stage("import", Some(sources.len() as u64));
+    let mut sink = store.import(config.now)?;
     for source in sources {
-        let imported = match detect(source) {
-            Ok(None) => {
-                files.unrecognized.push(source.uri().to_owned());
-                Ok(())
-            }
-            Ok(Some(importer)) => {
-                files.read += 1;
-                *files.by_format.entry(importer.format()).or_default() += 1;
-                importer.import(source, sink)
-            }
-            Err(error) => Err(error),
-        };
-        match imported {
-            Ok(()) => {}
-            Err(ImportError::Sink(error)) => return Err(error),
-            Err(ImportError::Unreadable { uri, code, reason }) => {
-                sink.event(Event::Quarantine(Quarantine {
-                    uri,
-                    line: None,
-                    span: None,
-                    code: code.to_owned(),
-                    reason,
-                }))?;
-            }
-            Err(ImportError::Io { uri, source: error }) => {
-                files.unreadable.push(SourceProblem { uri, code: "unreadable", reason: error.to_string() });
-            }
-        }
+        read(source, &mut sink, &mut imported)?;
         reporter.advance(1);
     }
-    Ok(files)
+    imported.stored = sink.finish()?;
+    if !config.outcomes.is_empty() {
+        imported.attached = outcomes::attach(store, config.outcomes, config.now)?;
+    }
+    if config.assume_failure {
+        imported.assumed = outcomes::assume_failure(store, config.now)?;
+    }
+    Ok(imported)
+}
+
+fn read(source: &Source, sink: &mut Import<'_>, imported: &mut Imported) -> Result<(), SinkError> {
+    let result = match detect(source) {
+        Ok(None) => {
+            imported.unrecognized.push(source.uri().to_owned());
+            return Ok(());
+        }
+        Ok(Some(importer)) => {
+            *imported.files.entry(importer.format()).or_default() += 1;
+            let before = sink.summary().quarantined_count;
+            let result = importer.import(source, sink);
+            let quarantined = sink.summary().quarantined_count - before;
+            *imported.quarantined.entry(importer.format()).or_default() += quarantined;
+            result
+        }
+        Err(error) => Err(error),
+    };
+    match result {
+        Ok(()) => Ok(()),
+        Err(ImportError::Sink(error)) => Err(error),
+        Err(ImportError::Unreadable { uri, code, reason }) => sink.event(Event::Quarantine(Quarantine {
+            uri,
+            line: None,
+            span: None,
+            code: code.to_owned(),
+            reason,
+        })),
+        Err(ImportError::Io { uri, source: error }) => {
+            imported.problems.push(SourceProblem { uri, code: "unreadable", reason: error.to_string() });
+            Ok(())
+        }
+    }
 }

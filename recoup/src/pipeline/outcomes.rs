@@ -26,15 +26,24 @@ pub struct OutcomeLine {
 /// What attaching an outcome file did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attached {
-    /// Runs that got an outcome.
-    pub runs: u64,
+    /// Per run that got an outcome: the one it had and the one it has.
+    pub changes: Vec<(Status, Status)>,
     /// Lines that name no run of the project.
     pub unmatched: Vec<OutcomeLine>,
 }
 
 /// Names of the columns that may hold the id, the best first.
-const ID_COLUMNS: &[&str] =
-    &["trajectory_id", "trajectory", "run_id", "session_id", "session", "id", "task_id", "instance_id", "task"];
+const ID_COLUMNS: &[&str] = &[
+    "trajectory_id",
+    "trajectory",
+    "run_id",
+    "session_id",
+    "session",
+    "id",
+    "task_id",
+    "instance_id",
+    "task",
+];
 /// Names of the columns that may hold the outcome.
 const OUTCOME_COLUMNS: &[&str] = &["outcome", "status", "success", "resolved", "passed", "is_correct"];
 /// Names of the columns that may hold a score.
@@ -81,7 +90,10 @@ fn csv_rows(bytes: &[u8]) -> Result<Vec<(u64, Fields)>, String> {
     for record in reader.records() {
         let record = record.map_err(|error| error.to_string())?;
         let line = record.position().map_or(0, csv::Position::line);
-        rows.push((line, header.iter().zip(&record).map(|(key, value)| (key.into(), value.into())).collect()));
+        rows.push((
+            line,
+            header.iter().zip(&record).map(|(key, value)| (key.into(), value.into())).collect(),
+        ));
     }
     Ok(rows)
 }
@@ -90,8 +102,9 @@ fn outcome_line(line: u64, row: &Fields, success_at: Option<f64>) -> Result<Outc
     let find = |columns: &[&str]| {
         columns.iter().find_map(|column| row.get(*column).filter(|value| !value.is_empty())).cloned()
     };
-    let id = find(ID_COLUMNS)
-        .ok_or_else(|| format!("line {line}: no id; expected one of the columns {}", ID_COLUMNS.join(", ")))?;
+    let id = find(ID_COLUMNS).ok_or_else(|| {
+        format!("line {line}: no id; expected one of the columns {}", ID_COLUMNS.join(", "))
+    })?;
     let score = find(SCORE_COLUMNS)
         .map(|text| text.parse::<f64>().map_err(|_| format!("line {line}: `{text}` is not a score")))
         .transpose()?;
@@ -117,13 +130,13 @@ fn outcome_line(line: u64, row: &Fields, success_at: Option<f64>) -> Result<Outc
 ///
 /// # Errors
 /// When the store fails.
-pub fn attach(store: &mut Store, lines: &[OutcomeLine], now: &str) -> Result<Attached, StoreError> {
+pub(super) fn attach(store: &mut Store, lines: &[OutcomeLine], now: &str) -> Result<Attached, StoreError> {
     let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    let rows = store.list(&Filter::default(), Page::all())?;
+    let rows = store.list(&Filter::default(), Page::ALL)?;
     for (index, row) in rows.iter().enumerate() {
-        let mut names = vec![row.id.to_string(), row.task.clone()];
+        let mut names = vec![row.id.to_string(), row.task.0.clone()];
         names.extend(row.native_id.clone());
-        names.extend(row.task.rsplit_once('/').map(|(_, last)| last.to_owned()));
+        names.extend(row.task.0.rsplit_once('/').map(|(_, last)| last.to_owned()));
         names.sort();
         names.dedup();
         for name in names {
@@ -140,7 +153,7 @@ pub fn attach(store: &mut Store, lines: &[OutcomeLine], now: &str) -> Result<Att
         let label = Label { outcome: Some(line.status), score: line.score, ..Label::default() };
         let producer = Producer { rank: 90, ..Producer::rules("outcomes-file", 1) };
         for index in indices {
-            attached.runs += 1;
+            attached.changes.push((status_of(&rows[*index]), line.status));
             verdicts.push(verdict(&rows[*index], producer.clone(), label.clone(), now));
         }
     }
@@ -154,9 +167,9 @@ pub fn attach(store: &mut Store, lines: &[OutcomeLine], now: &str) -> Result<Att
 ///
 /// # Errors
 /// When the store fails.
-pub fn assume_failure(store: &mut Store, now: &str) -> Result<u64, StoreError> {
-    let filter = Filter { outcome: Some(Status::Unknown), ..Filter::default() };
-    let rows = store.list(&filter, Page::all())?;
+pub(super) fn assume_failure(store: &mut Store, now: &str) -> Result<u64, StoreError> {
+    let filter = Filter { outcome: Some(Status::Unknown.as_str().to_owned()), ..Filter::default() };
+    let rows = store.list(&filter, Page::ALL)?;
     let label = Label { outcome: Some(Status::Failure), ..Label::default() };
     let producer = Producer { rank: 20, ..Producer::rules("assume", 1) };
     let verdicts: Vec<Verdict> =
@@ -165,6 +178,13 @@ pub fn assume_failure(store: &mut Store, now: &str) -> Result<u64, StoreError> {
         store.put_verdicts(chunk)?;
     }
     Ok(rows.len() as u64)
+}
+
+fn status_of(row: &Row) -> Status {
+    [Status::Success, Status::Failure]
+        .into_iter()
+        .find(|status| status.as_str() == row.outcome)
+        .unwrap_or(Status::Unknown)
 }
 
 fn verdict(row: &Row, producer: Producer, label: Label, now: &str) -> Verdict {
@@ -179,7 +199,8 @@ mod tests {
     #[test]
     fn csv_and_jsonl_say_the_same() {
         let csv = parse(b"id,success\nrun-1,true\nrun-2,0\n", None).unwrap();
-        let jsonl = parse(b"{\"id\":\"run-1\",\"success\":true}\n\n{\"id\":\"run-2\",\"success\":0}\n", None).unwrap();
+        let jsonl = parse(b"{\"id\":\"run-1\",\"success\":true}\n\n{\"id\":\"run-2\",\"success\":0}\n", None)
+            .unwrap();
         let plain = |lines: &[super::OutcomeLine]| {
             lines.iter().map(|line| (line.id.clone(), line.status)).collect::<Vec<_>>()
         };

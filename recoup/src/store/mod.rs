@@ -16,6 +16,7 @@
 mod apply;
 mod error;
 mod facets;
+mod fingerprint;
 mod forget;
 mod gc;
 mod import;
@@ -44,6 +45,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 pub use self::error::StoreError;
+pub use self::fingerprint::Failures;
 pub use self::forget::ForgetReport;
 pub use self::gc::GcReport;
 pub use self::import::Import;

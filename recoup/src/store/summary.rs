@@ -70,6 +70,18 @@ pub struct OutcomeCounts {
 }
 
 impl OutcomeCounts {
+    /// Moves a run from one outcome to another.
+    pub fn change(&mut self, from: Status, to: Status) {
+        for (status, by) in [(from, -1), (to, 1)] {
+            let count = match status {
+                Status::Success => &mut self.success,
+                Status::Failure => &mut self.failure,
+                Status::Unknown => &mut self.unknown,
+            };
+            *count = count.saturating_add_signed(by);
+        }
+    }
+
     /// Counts some more runs.
     pub(super) fn add_many(&mut self, status: Status, runs: u64) {
         match status {

@@ -1,0 +1,24 @@
+//! `recoup diagnose`: looks at the runs that nobody has looked at yet.
+
+use recoup::pipeline;
+
+use super::project;
+use crate::Ended;
+use crate::clock::now;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Diagnoses what waits for it.
+pub fn diagnose(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+    let mut store = project::open(settings)?;
+    let mut progress = printer.progress();
+    let done = pipeline::diagnose(&mut store, &now(), settings.threads, &mut progress)?;
+    progress.finish();
+    if printer.is_json() {
+        printer.json(&serde_json::json!({ "runs": done.runs, "diagnosed": done.diagnosed }));
+    } else {
+        printer.line(format_args!("looked at {} runs, diagnosed {}", done.runs, done.diagnosed));
+    }
+    Ok(Ended::Done)
+}

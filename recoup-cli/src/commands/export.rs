@@ -1,0 +1,53 @@
+//! `recoup export`: runs out, for other programs.
+
+use recoup::pipeline::export_atif;
+use recoup::store::{Filter, Page};
+
+use super::{ls, project};
+use crate::Ended;
+use crate::args::{ExportArgs, ExportFormat};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Writes runs into a folder.
+pub fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+    let store = project::open(settings)?;
+    let ids = if flags.ids.is_empty() {
+        let filter = Filter {
+            outcome: ls::outcome(flags.outcome.as_deref())?,
+            task: flags.task.clone(),
+            ..Filter::default()
+        };
+        store.list(&filter, Page::ALL)?.into_iter().map(|row| row.id).collect()
+    } else {
+        project::resolve(&store, &flags.ids)?
+    };
+    let mut progress = printer.progress();
+    let export = match flags.format {
+        ExportFormat::Atif => export_atif(&store, &ids, &flags.out, !flags.no_redact, &mut progress)?,
+    };
+    progress.finish();
+    if printer.is_json() {
+        let losses: Vec<_> = export
+            .losses
+            .iter()
+            .map(|(loss, count)| serde_json::json!({ "field": loss.field, "reason": loss.reason, "count": count }))
+            .collect();
+        printer.json(&serde_json::json!({
+            "written": export.written,
+            "refused": export.refused,
+            "losses": losses,
+            "out": flags.out,
+        }));
+    } else {
+        printer.line(format_args!("wrote {} files to {}", export.written, flags.out.display()));
+        for (loss, count) in &export.losses {
+            printer.note(format_args!("  {count} × `{}`: {}", loss.field, loss.reason));
+        }
+    }
+    for id in &export.refused {
+        printer.warn(format_args!("{id} holds something that should have been redacted; it was not written"));
+    }
+    Ok(if export.refused.is_empty() { Ended::Done } else { Ended::Partly })
+}

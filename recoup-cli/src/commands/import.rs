@@ -1,0 +1,221 @@
+//! `recoup import`: reads runs into the project.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use recoup::importers::{IMPORTERS, ImportOptions, Source, SourceProblem, detect, sources_from_paths};
+use recoup::json::Json;
+use recoup::pipeline::{self, Imported, OutcomeLine, PipelineConfig, Summary};
+
+use super::project;
+use crate::Ended;
+use crate::args::{ImportArgs, OutcomeArgs};
+use crate::clock::now;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::{Resolved, Settings};
+
+/// Losses and quarantined records that are listed on the terminal.
+const LISTED_MAX: usize = 10;
+
+/// Imports, or lists what could be imported.
+pub fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+    if flags.formats {
+        for importer in IMPORTERS {
+            printer.line(importer.format());
+        }
+        return Ok(Ended::Done);
+    }
+    let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
+    if flags.dry_run {
+        return dry_run(&input, printer);
+    }
+    input.require_runs()?;
+    let mut store = project::create_or_open(settings)?;
+    let now = now();
+    let config = input.config(&now, settings, Path::new(""));
+    let mut progress = printer.progress();
+    let imported =
+        pipeline::import(&mut store, &input.sources, input.problems.clone(), &config, &mut progress)?;
+    progress.finish();
+    let summary = pipeline::summarize(&store, &imported, None, None)?;
+    if printer.is_json() {
+        printer.json(&summary);
+    } else {
+        say_imported(&summary, printer);
+    }
+    say_problems(&imported, printer);
+    Ok(ended(&imported))
+}
+
+/// What the user named, opened, and how to read it.
+pub struct Input {
+    /// Files and archive members.
+    pub sources: Vec<Source>,
+    /// Paths that did not become sources.
+    pub problems: Vec<SourceProblem>,
+    options: Arc<ImportOptions>,
+    outcomes: Vec<OutcomeLine>,
+    assume_failure: bool,
+}
+
+impl Input {
+    /// Opens paths (`-` for standard input) and the outcome file.
+    pub fn open(paths: &[String], flags: &OutcomeArgs, settings: &Settings) -> Result<Self, Failure> {
+        let options = settings.import_options(flags);
+        let outcomes = match &flags.outcomes {
+            None => Vec::new(),
+            Some(path) => outcome_lines(path, options.scoring.success_at)?,
+        };
+        let (stdin, named): (Vec<String>, Vec<String>) = paths.iter().cloned().partition(|path| path == "-");
+        let (mut sources, problems) = sources_from_paths(&named, &options);
+        if !stdin.is_empty() {
+            let source = Source::from_reader("-", std::io::stdin().lock(), options.clone())
+                .map_err(|error| Failure::machine("cannot read standard input", &error))?;
+            sources.push(source);
+        }
+        if let Some(missing) = problems.iter().find(|problem| problem.code == "not-found") {
+            return Err(Failure::user(format!("`{}`: {}", missing.uri, missing.reason)).code("not-found"));
+        }
+        Ok(Self { sources, problems, options, outcomes, assume_failure: flags.assume.is_some() })
+    }
+
+    /// The pipeline's configuration; `out` is where the main job writes.
+    pub fn config<'a>(&'a self, now: &'a str, settings: &'a Settings, out: &'a Path) -> PipelineConfig<'a> {
+        let resolved = Json::from_serialize(&Resolved::of(&self.options));
+        PipelineConfig {
+            now,
+            threads: settings.threads,
+            outcomes: &self.outcomes,
+            assume_failure: self.assume_failure,
+            project: &settings.project_name,
+            config_hash: resolved.map_or_else(
+                |_| String::new(),
+                |settings| recoup::id::Hash::of(settings.as_str().as_bytes()).to_string(),
+            ),
+            out,
+        }
+    }
+
+    /// Stops where no file is a trace, before a project is made.
+    pub fn require_runs(&self) -> Result<(), Failure> {
+        let mut readable = Vec::new();
+        for source in &self.sources {
+            match detect(source) {
+                Ok(None) => {}
+                // A file that cannot be read is said later, with the others.
+                Ok(Some(_)) | Err(_) => return Ok(()),
+            }
+            readable.push(source.uri());
+        }
+        let formats: Vec<&str> = IMPORTERS.iter().map(|importer| importer.format()).collect();
+        let hint = format!("recoup reads {}", formats.join(", "));
+        let message = match readable.as_slice() {
+            [] => "there is nothing to read".to_owned(),
+            [only] => format!("`{only}` is in no format that recoup knows"),
+            [first, ..] => {
+                format!(
+                    "none of {} files is in a format that recoup knows, `{first}` for one",
+                    readable.len()
+                )
+            }
+        };
+        Err(Failure::user(message).code("no-traces").hint(hint))
+    }
+}
+
+fn outcome_lines(path: &Path, success_at: Option<f64>) -> Result<Vec<OutcomeLine>, Failure> {
+    let shown = path.display();
+    let bytes =
+        std::fs::read(path).map_err(|error| Failure::user(format!("cannot read `{shown}`: {error}")))?;
+    pipeline::parse_outcomes(&bytes, success_at)
+        .map_err(|reason| Failure::user(format!("`{shown}`: {reason}")).code("bad-outcomes"))
+}
+
+fn dry_run(input: &Input, printer: Printer) -> Result<Ended, Failure> {
+    for source in &input.sources {
+        let format = match detect(source) {
+            Ok(Some(importer)) => importer.format(),
+            Ok(None) => "not a trace",
+            Err(_) => "unreadable",
+        };
+        if printer.is_json() {
+            printer.json(&serde_json::json!({ "uri": source.uri(), "format": format }));
+        } else {
+            printer.line(recoup::visible::visible_controls(&format!("{format:<16} {}", source.uri())));
+        }
+    }
+    for problem in &input.problems {
+        printer.warn(format_args!("`{}`: {}", problem.uri, problem.reason));
+    }
+    Ok(Ended::Done)
+}
+
+/// The counts of an import, for a person.
+pub fn say_imported(summary: &Summary, printer: Printer) {
+    let runs = |count: u64| format!("{count} {}", if count == 1 { "run" } else { "runs" });
+    let outcomes = &summary.outcomes;
+    printer.line(format_args!(
+        "imported {} from {} {}: {} new, {} known before; {} success, {} failure, {} unknown",
+        runs(summary.trajectories),
+        summary.files,
+        if summary.files == 1 { "file" } else { "files" },
+        summary.new,
+        summary.duplicates,
+        outcomes.success,
+        outcomes.failure,
+        outcomes.unknown,
+    ));
+    if summary.trajectories > 0 && outcomes.unknown * 2 > summary.trajectories {
+        printer.note(
+            "hint: most outcomes are unknown; attach them with `--outcomes FILE`, `--score NAME --success-at X`, \
+             `--assume failure` or `recoup label`",
+        );
+    }
+}
+
+/// What was left out, on standard error.
+pub fn say_problems(imported: &Imported, printer: Printer) {
+    let stored = &imported.stored;
+    for entry in stored.quarantined.iter().take(LISTED_MAX) {
+        let place = entry.line.map_or_else(String::new, |line| format!(":{line}"));
+        printer.warn(format_args!("quarantined {}{place}: {} ({})", entry.uri, entry.reason, entry.code));
+    }
+    more(stored.quarantined_count, "quarantined records", printer);
+    let problems: Vec<_> = imported.problems.iter().filter(|problem| !problem.is_skip()).collect();
+    for problem in problems.iter().take(LISTED_MAX) {
+        printer.warn(format_args!("cannot read {}: {}", problem.uri, problem.reason));
+    }
+    more(problems.len() as u64, "files that cannot be read", printer);
+    for line in imported.attached.unmatched.iter().take(LISTED_MAX) {
+        printer.warn(format_args!("line {} of the outcome file names no run: `{}`", line.line, line.id));
+    }
+    more(imported.attached.unmatched.len() as u64, "lines of the outcome file", printer);
+    let skipped = imported.problems.iter().filter(|problem| problem.is_skip()).count();
+    if skipped > 0 {
+        printer.note(format_args!("passed over {skipped} links, pipes or devices"));
+    }
+    if !imported.unrecognized.is_empty() {
+        printer.note(format_args!("passed over {} files that are no traces", imported.unrecognized.len()));
+    }
+    if !stored.losses.is_empty() {
+        printer.note("not carried over:");
+        let mut losses: Vec<_> = stored.losses.iter().collect();
+        losses.sort_by_key(|(loss, count)| (std::cmp::Reverse(**count), (*loss).clone()));
+        for (loss, count) in losses.iter().take(LISTED_MAX) {
+            printer.note(format_args!("  {count} × {} `{}`: {}", loss.format, loss.field, loss.reason));
+        }
+        more(losses.len() as u64, "kinds of loss", printer);
+    }
+}
+
+fn more(count: u64, what: &str, printer: Printer) {
+    if count > LISTED_MAX as u64 {
+        printer.note(format_args!("  and {} more {what}", count - LISTED_MAX as u64));
+    }
+}
+
+/// The exit code that an import asks for.
+pub fn ended(imported: &Imported) -> Ended {
+    if imported.is_partial() { Ended::Partly } else { Ended::Done }
+}

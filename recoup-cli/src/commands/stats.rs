@@ -1,0 +1,43 @@
+//! `recoup stats`: what the project holds.
+
+use super::project;
+use crate::Ended;
+use crate::failure::Failure;
+use crate::printer::{Look, Printer};
+use crate::settings::Settings;
+
+/// Prints counts and sizes.
+pub fn stats(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+    let stats = project::open(settings)?.stats()?;
+    if printer.is_json() {
+        printer.json(&stats);
+        return Ok(Ended::Done);
+    }
+    let line = |name: &str, value: String| printer.line(format_args!("{name:<16} {value}"));
+    line("runs", stats.trajectories.to_string());
+    let outcomes = &stats.outcomes;
+    line(
+        "outcomes",
+        format!("{} success, {} failure, {} unknown", outcomes.success, outcomes.failure, outcomes.unknown),
+    );
+    line("messages", format!("{}, {} of them stored once", stats.nodes, stats.stored_nodes));
+    line("text", format!("{} bytes in {} packed", stats.raw_bytes, stats.packed_bytes));
+    line("file", format!("{} bytes", stats.file_bytes));
+    line("verdicts", format!("{}, {} of them stale", stats.verdicts, stats.stale_verdicts));
+    for (side, count) in &stats.splits {
+        line(&format!("split {side}"), count.to_string());
+    }
+    if !stats.formats.is_empty() {
+        printer.line(printer.paint(
+            Look::Bold,
+            format_args!("{:<16} {:>8} {:>9} {:>9}", "FORMAT", "RUNS", "MESSAGES", "CALLS"),
+        ));
+    }
+    for (format, counts) in &stats.formats {
+        printer.line(format_args!(
+            "{format:<16} {:>8} {:>9} {:>9}",
+            counts.trajectories, counts.nodes, counts.tool_calls
+        ));
+    }
+    Ok(Ended::Done)
+}

@@ -1,0 +1,89 @@
+//! The pipeline: the stages in order. This file is the picture of how data flows.
+//!
+//! ```text
+//! sources ─ import ─▶ store ─ attach outcomes ─▶ diagnose ─▶ store ─ outlets ─▶ report, training files
+//! ```
+//!
+//! Each stage does only what is new: an import knows the runs it has, the diagnosis the tasks it has
+//! finished, and the outlets are left as they are while nothing they were made from has changed.
+
+mod diagnose;
+mod export;
+mod import;
+mod outcomes;
+mod outlets;
+mod parallel;
+mod summary;
+
+use std::path::Path;
+
+pub use self::diagnose::{Diagnosing, diagnose};
+pub use self::export::{AtifExport, export_atif};
+pub use self::import::{Imported, import};
+pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
+pub use self::outlets::{Outlets, PRODUCER, write_outlets};
+pub use self::summary::{FormatSummary, Summary, summarize};
+use crate::exporters::ExportError;
+use crate::importers::{SinkError, Source, SourceProblem};
+use crate::reporter::Reporter;
+use crate::store::{Store, StoreError};
+
+/// What the caller decides about a run of the pipeline.
+#[derive(Clone, Debug)]
+pub struct PipelineConfig<'a> {
+    /// The caller's clock, in RFC 3339.
+    pub now: &'a str,
+    /// Threads to use.
+    pub threads: usize,
+    /// Outcomes from elsewhere.
+    pub outcomes: &'a [OutcomeLine],
+    /// Whether runs without an outcome count as failures.
+    pub assume_failure: bool,
+    /// The project folder, as commands in the report should name it.
+    pub project: &'a str,
+    /// Hash of the settings that decide content.
+    pub config_hash: String,
+    /// Folder for the report and the training files.
+    pub out: &'a Path,
+}
+
+/// Why the pipeline stopped. Whatever a stage finished is kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PipelineError {
+    /// The project could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What was read could not be stored.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+    /// A training file could not be written.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// A file or folder could not be written.
+    #[error("cannot write {}", path.display())]
+    Io {
+        /// The file or folder.
+        path: std::path::PathBuf,
+        /// Cause.
+        source: std::io::Error,
+    },
+}
+
+/// The main job: imports, attaches outcomes, diagnoses, writes the outlets.
+///
+/// # Errors
+/// When the project or the output folder fails; files and records that cannot be read are in the
+/// summary.
+pub fn run(
+    store: &mut Store,
+    sources: &[Source],
+    problems: Vec<SourceProblem>,
+    config: &PipelineConfig<'_>,
+    reporter: &mut dyn Reporter,
+) -> Result<(Summary, Imported), PipelineError> {
+    let imported = import(store, sources, problems, config, reporter)?;
+    let diagnosing = diagnose(store, config.now, config.threads, reporter)?;
+    let outlets = write_outlets(store, Some(&imported), config, reporter)?;
+    Ok((summarize(store, &imported, Some(&diagnosing), Some(&outlets))?, imported))
+}

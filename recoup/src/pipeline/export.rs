@@ -1,0 +1,92 @@
+//! Runs out in an interchange format, one file each.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::PipelineError;
+use super::outlets::replace;
+use crate::exporters::atif::atif;
+use crate::id::TrajectoryId;
+use crate::redaction::{leftovers, redact};
+use crate::reporter::Reporter;
+use crate::store::Store;
+use crate::warning::Loss;
+
+/// What an export did.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct AtifExport {
+    /// Files written.
+    pub written: u64,
+    /// Runs that were not written because something in them should have been redacted, by id.
+    pub refused: Vec<TrajectoryId>,
+    /// What the format cannot carry, with how often it occurred.
+    #[serde(skip)]
+    pub losses: BTreeMap<Loss, u64>,
+}
+
+/// Writes each run as `<start of its id>.atif.json`. Without `redacting`, secrets and personal data go
+/// out with it.
+///
+/// # Errors
+/// When the store or the folder fails.
+pub fn export_atif(
+    store: &Store,
+    ids: &[TrajectoryId],
+    out: &Path,
+    redacting: bool,
+    reporter: &mut dyn Reporter,
+) -> Result<AtifExport, PipelineError> {
+    let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
+    fs::create_dir_all(out).map_err(|error| failed(out, error))?;
+    reporter.stage("export", Some(ids.len() as u64));
+    let mut export = AtifExport::default();
+    for id in ids {
+        let mut run = store.effective(*id)?;
+        for hash in media_of(&run) {
+            if let Some(bytes) = store.media(hash)? {
+                run.media.insert(hash, bytes);
+            }
+        }
+        let mut losses = Vec::new();
+        let text = if redacting {
+            let mut redacted = redact(&run).trajectory;
+            redacted.media = run.media;
+            format!("{:#}\n", atif(&redacted, &mut losses))
+        } else {
+            format!("{:#}\n", atif(&run, &mut losses))
+        };
+        reporter.advance(1);
+        if redacting && !leftovers(&text).is_empty() {
+            export.refused.push(*id);
+            continue;
+        }
+        let path = out.join(format!("{}.atif.json", &id.to_string()[..16]));
+        replace(&path, &text).map_err(|error| failed(&path, error))?;
+        export.written += 1;
+        for loss in losses {
+            *export.losses.entry(loss).or_default() += 1;
+        }
+    }
+    Ok(export)
+}
+
+fn media_of(run: &crate::trajectory::Trajectory) -> Vec<crate::id::Hash> {
+    use crate::trajectory::Part;
+    fn collect(parts: &[Part], hashes: &mut Vec<crate::id::Hash>) {
+        for part in parts {
+            match part {
+                Part::Media(media) => hashes.extend(media.blob),
+                Part::ToolResult(result) => collect(&result.parts, hashes),
+                _ => {}
+            }
+        }
+    }
+    let mut hashes = Vec::new();
+    for node in &run.nodes {
+        collect(&node.parts, &mut hashes);
+    }
+    hashes
+}
