@@ -245,6 +245,28 @@ impl Source {
         ))
     }
 
+    /// A file beneath the folder `levels` above this one's (0: its own), as [`Source::sibling`]; never
+    /// above the folder that was imported.
+    ///
+    /// # Errors
+    /// As [`Source::sibling`], and when there are not that many folders.
+    pub fn sibling_above(&self, levels: usize, name: &str) -> Result<Self, String> {
+        let (root, folder) = self.root.as_ref().ok_or("the source has no folder")?;
+        let mut above = folder.as_path();
+        let mut shown = Path::new(&self.uri);
+        for _ in 0..levels {
+            let parent = above.parent().filter(|_| above != root.as_path());
+            above = parent.ok_or("the folder lies above the imported one")?;
+            shown = shown.parent().unwrap_or(Path::new(""));
+        }
+        let from = Self {
+            uri: shown.to_string_lossy().into_owned(),
+            root: Some((root.clone(), above.to_path_buf())),
+            ..self.clone()
+        };
+        from.sibling(name)
+    }
+
     /// True when a sibling of that name can be read.
     pub fn has_sibling(&self, name: &str) -> bool {
         self.sibling(name).is_ok()
