@@ -19,7 +19,7 @@ use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source, instance};
 use crate::json::Json;
 use crate::task::{Task, VerifierRef};
-use crate::trajectory::{Agent, Harness, Outcome, Role, TerminationKind, Trajectory};
+use crate::trajectory::{Agent, Harness, Node, Outcome, Role, TerminationKind, Trajectory};
 use crate::warning::Loss;
 
 const FORMAT: &str = "swe-agent";
@@ -153,7 +153,7 @@ fn place_steps(
         next = turn + 1;
         let position = turns[turn];
         let text = run.nodes[position].text();
-        let answer = run.nodes.get(position + 1).map(crate::trajectory::Node::text).unwrap_or_default();
+        let answer = run.nodes.get(position + 1).map(Node::text).unwrap_or_default();
         // What the messages themselves say is not said twice.
         if let Some(response) = response.filter(|response| *response != text) {
             rest.insert("response".to_owned(), Json::string(&response));
@@ -185,8 +185,10 @@ fn describe(run: &mut Trajectory, source: &Source, mut file: Object) -> Outcome 
     let file_name = source.name().strip_suffix(".traj").map(str::to_owned);
     let id =
         named.or_else(|| environment.clone().filter(is_instance)).or_else(|| file_name.filter(is_instance));
-    let asked = run.nodes.iter().find(|node| node.role == Role::User && node.agent == "user");
-    let goal = asked.map(crate::trajectory::Node::text).unwrap_or_default();
+    let asks = |node: &&Node| node.role == Role::User && node.agent == "user";
+    let is_own = |node: &&Node| asks(node) && !node.occurrence.copied_context;
+    let asked = run.nodes.iter().find(is_own).or_else(|| run.nodes.iter().find(asks));
+    let goal = asked.map(Node::text).unwrap_or_default();
     run.task = match &id {
         Some(id) => instance::task(FORMAT, id, goal),
         None => Task::from_goal(goal),
