@@ -11,6 +11,7 @@ use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape
 use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{Call, Harness, Node, Outcome, Role, TerminationKind, Trajectory, Usage};
+use crate::warning::Loss;
 
 const FORMAT: &str = "mini-swe-agent";
 /// What every prompt of the harness asks for at the end, over its versions.
@@ -89,7 +90,7 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
         }
     };
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
-    let mut acted = false;
+    let (mut acted, mut answered) = (false, false);
     for raw in messages {
         let mut message = message(raw, acted, &mut run.media)?;
         if message.node.role == Role::Assistant {
@@ -98,12 +99,19 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
             if let Some(command) = command(&message.node.text()) {
                 message.rest.insert("action".to_owned(), Json::string(command));
             }
-            if let Some(details) = message.rest.get("extra") {
-                message.node.occurrence.call = call(details);
+            if let Some(details) = message.rest.remove("extra") {
+                let (call, rest) = call(&details);
+                answered |= call.is_some();
+                message.node.occurrence.call = call;
+                message.rest.extend(rest.map(|rest| ("extra".to_owned(), rest)));
             }
         }
         message.node.occurrence.extra = extra(&message.rest);
         run.push(message.node);
+    }
+    if answered {
+        let reason = "model, finish reason and usage are kept, the provider's envelope is not";
+        sink.loss(Loss::new(FORMAT, "messages[].extra.response", reason))?;
     }
     describe(&mut run, source, &mut file);
     run.extra.extend(file.rest());
@@ -146,20 +154,24 @@ fn command(text: &str) -> Option<&str> {
     Some(text.get(start..)?.split_once("\n```")?.0)
 }
 
-/// The model call in a message's `extra.response`, as the provider answered it.
-fn call(details: &Json) -> Option<Box<Call>> {
-    let details = details.to_value();
-    let response = details.get("response")?;
+/// The model call in a message's `extra.response`, as the provider answered it, and what else `extra`
+/// says.
+fn call(details: &Json) -> (Option<Box<Call>>, Option<Json>) {
+    let mut details = details.to_value();
+    let response = details.as_object_mut().and_then(|members| members.shift_remove("response"));
+    let rest = Json::from_serialize(&details).ok().filter(|rest| rest.as_str() != "{}");
+    let Some(response) = response else { return (None, rest) };
     let tokens = |name: &str| response.pointer(&format!("/usage/{name}")).and_then(serde_json::Value::as_u64);
     let usage = tokens("prompt_tokens").zip(tokens("completion_tokens"));
     let text = |pointer: &str| response.pointer(pointer).and_then(|value| value.as_str()).map(str::to_owned);
-    Some(Box::new(Call {
+    let call = Call {
         model: text("/model"),
         finish_reason: text("/choices/0/finish_reason"),
         usage: usage.map(|(input, output)| Usage { input, output, ..Usage::default() }),
         cost: details.get("cost").and_then(serde_json::Value::as_f64),
         ..Call::default()
-    }))
+    };
+    (Some(Box::new(call)), rest)
 }
 
 /// How a run ended by its `exit_status`.

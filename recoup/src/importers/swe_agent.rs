@@ -138,9 +138,17 @@ fn place_steps(
     let mut unplaced = Vec::new();
     let mut next = 0;
     let aligned = turns.len() == steps.len();
+    let mut by_text: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (turn, position) in turns.iter().enumerate().filter(|_| !aligned) {
+        by_text.entry(run.nodes[*position].text()).or_default().push(turn);
+    }
     for step in steps {
-        let says = |position: usize| step.response.as_deref() == Some(run.nodes[position].text().as_str());
-        let found = if aligned { Some(next) } else { (next..turns.len()).find(|turn| says(turns[*turn])) };
+        let found = if aligned {
+            Some(next)
+        } else {
+            let same = step.response.as_deref().and_then(|response| by_text.get(response));
+            same.and_then(|same| same.get(same.partition_point(|turn| *turn < next)).copied())
+        };
         let response = step.response.take();
         let observation = step.observation.take();
         let mut rest = std::mem::take(&mut step.rest);

@@ -3,7 +3,8 @@
 //!
 //! In a tree, one tree node is one message: the root is the user's query, a `Thought` is text, an
 //! `Action` is the call (its arguments are the `Action Input` beneath it), an `Action Input` is the
-//! call's result. So every path from root to leaf is one attempt, with an outcome of its own.
+//! call's result. So every path from root to leaf is one attempt, with an outcome of its own, and a
+//! thought and the call it leads to are two turns, as the search branches between them.
 
 mod details;
 mod tree;
@@ -92,11 +93,11 @@ fn tree_run(mut file: Object, sink: &mut dyn Sink) -> Result<Trajectory, Stop> {
     let step_limit =
         file.get("forward_args").and_then(|raw| Object::of(raw).ok()?.scalar("single_chain_max_step"));
     tree::read(&mut run, root, query, file.scalar("win"), step_limit);
+    let candidates = file.elements("compare_candidates").unwrap_or_default();
     let repeats = [
         ("answer_generation.train_messages", !messages.is_empty()),
-        ("compare_candidates", file.has("compare_candidates")),
+        ("compare_candidates", !candidates.is_empty()),
     ];
-    file.take("compare_candidates");
     for (field, _) in repeats.into_iter().filter(|(_, present)| *present) {
         sink.loss(Loss::new(FORMAT, field, "renders paths of the tree again"))?;
     }
@@ -112,15 +113,13 @@ fn details_run(mut file: Object, id: Option<&str>) -> Result<Trajectory, RecordE
     let roots = answer.take("answer_details").ok_or_else(missing)?;
     let roots: Vec<details::Detail> = serde_json::from_str(roots.get())?;
     let query = file.text("query").unwrap_or_default();
-    let task = match id {
-        Some(id) => Task::named(format!("{FORMAT}/{id}"), query),
-        None => Task::from_goal(query),
-    };
-    let mut run = Trajectory::new(FORMAT, task);
+    // The query's id counts within one of the benchmark's groups only.
+    let mut run = Trajectory::new(FORMAT, Task::from_goal(query));
+    run.extra.extend(id.map(|id| ("query_id".to_owned(), Json::string(id))));
     run.tools = file.elements("available_tools").unwrap_or_default().into_iter().filter_map(tool).collect();
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: None });
     details::read(&mut run, roots);
-    run.extra = answer.rest();
+    run.extra.extend(answer.rest());
     run.extra.extend(file.rest());
     Ok(run)
 }

@@ -53,13 +53,12 @@ impl<'a> Attachments<'a> {
         let mut out = String::new();
         let mut rest = source;
         while let Some((at, end, hash)) = reference(rest) {
-            let attachment = self.texts.get(hash).and_then(|raw| text(raw));
-            let attachment = attachment.filter(|text| {
-                let left = self.budget.get().checked_sub(text.len());
-                self.budget.set(left.unwrap_or(self.budget.get()));
-                left.is_some()
+            // The source text is never shorter than what it says.
+            let affordable = self.texts.get(hash).and_then(|raw| {
+                self.budget.set(self.budget.get().checked_sub(raw.get().len())?);
+                text(raw)
             });
-            match attachment {
+            match affordable {
                 Some(text) => {
                     out.push_str(&rest[..at]);
                     write(&mut out, &text);
@@ -131,7 +130,7 @@ mod tests {
             assert!(attachments.left_some());
         });
         let twice = format!("attachment://{HASH}attachment://{HASH}");
-        with("abc", 5, |attachments| {
+        with("abc", 9, |attachments| {
             assert_eq!(attachments.resolve(&twice), format!("abcattachment://{HASH}"));
         });
     }

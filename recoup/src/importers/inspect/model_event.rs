@@ -2,6 +2,8 @@
 //! taken from them is the calls' figures, the tools that were offered and, for a sample that ended
 //! before its messages were written, the last prompt.
 
+use std::collections::BTreeSet;
+
 use serde_json::value::RawValue;
 
 use super::attachments::Attachments;
@@ -29,6 +31,8 @@ pub(super) fn read<'a>(
 ) -> ModelEvents<'a> {
     let mut read = ModelEvents::default();
     let mut offered = "";
+    let mut names = BTreeSet::new();
+    let mut last = None;
     for raw in events {
         let Ok(mut event) = Object::of(raw) else { continue };
         if event.get("event").and_then(text).as_deref() != Some("model") {
@@ -38,8 +42,6 @@ pub(super) fn read<'a>(
         let choices = output.elements("choices").unwrap_or_default();
         let mut choice = choices.first().and_then(|raw| Object::of(raw).ok()).unwrap_or_default();
         let answer = choice.take("message");
-        read.last_conversation = prompt(&mut event, pool);
-        read.last_conversation.extend(answer);
         let id = answer.and_then(|raw| Object::of(raw).ok()?.text("id"));
         read.calls.push((id, call(&mut event, &mut output, &mut choice)));
         let tools = event.get("tools").map_or("", RawValue::get);
@@ -47,11 +49,16 @@ pub(super) fn read<'a>(
             offered = tools;
             for raw in event.elements("tools").unwrap_or_default() {
                 let Some(tool) = tool(raw, attachments) else { continue };
-                if !read.tools.iter().any(|known| known.name == tool.name) {
+                if names.insert(tool.name.clone()) {
                     read.tools.push(tool);
                 }
             }
         }
+        last = Some((event, answer));
+    }
+    if let Some((mut event, answer)) = last {
+        read.last_conversation = prompt(&mut event, pool);
+        read.last_conversation.extend(answer);
     }
     read
 }

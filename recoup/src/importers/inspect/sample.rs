@@ -9,7 +9,7 @@ use super::log::Log;
 use super::message::message;
 use super::model_event::{self, ModelEvents};
 use super::{FORMAT, score};
-use crate::importers::object::{Object, text};
+use crate::importers::object::{Object, extra, text};
 use crate::importers::slice::Stop;
 use crate::importers::{ImportOptions, RawRecord, RecordError, Sink};
 use crate::json::Json;
@@ -63,7 +63,7 @@ pub(super) fn read(
     }
     let native = sample.text("uuid");
     run.extra.extend(sample.rest());
-    run.extra.extend(Json::from_serialize(&log.extra).ok().map(|eval| ("eval".to_owned(), eval)));
+    run.extra.extend(extra(&log.extra).map(|eval| ("eval".to_owned(), eval)));
     record.emit(sink, run, native, Vec::new(), 0)?;
     Ok(())
 }
@@ -91,16 +91,20 @@ fn push_messages(
         }
         read.push(message);
     }
+    let mut by_id: BTreeMap<&str, &Call> = BTreeMap::new();
+    for (id, call) in &events.calls {
+        by_id.extend(id.as_deref().map(|id| (id, call)));
+    }
     let sampled = read.iter().filter(|message| message.node.occurrence.sampled).count();
     let in_order = ids.is_empty() && sampled == events.calls.len();
     let mut next = 0;
     for message in read {
         let mut node = message.node;
         if node.occurrence.sampled {
-            let by_id = |(id, _): &&(Option<String>, Call)| id.is_some() && *id == message.id;
-            let found = if in_order { events.calls.get(next) } else { events.calls.iter().find(by_id) };
+            let in_place = events.calls.get(next).filter(|_| in_order).map(|(_, call)| call);
             next += 1;
-            node.occurrence.call = found.map(|(_, call)| Box::new(call.clone()));
+            let found = in_place.or_else(|| by_id.get(message.id.as_deref()?).copied());
+            node.occurrence.call = found.map(|call| Box::new(call.clone()));
         }
         run.push(node);
     }

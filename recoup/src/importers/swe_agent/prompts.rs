@@ -49,6 +49,10 @@ impl Prompts {
             let acted = place.is_some_and(|place| place.acted);
             let mut node = message(raw, acted, &mut run.media)?.node;
             let is_turn = node.role == Role::Assistant && !node.occurrence.copied_context;
+            // Prompts of some versions leave the agent's name out.
+            if let (true, Some(agent)) = (node.agent == "assistant", run.agents.first()) {
+                node.agent.clone_from(&agent.name);
+            }
             node.occurrence.copied_context = true;
             place = Some(self.follow(run, place, node, is_turn));
         }
