@@ -61,7 +61,7 @@ fn is_member(name: &str) -> bool {
 
 /// Member names are data: they are looked at and never become a path.
 fn is_sample(name: &str) -> bool {
-    name.starts_with("samples/") && name.ends_with(".json")
+    name.strip_prefix("samples/").is_some_and(|name| name.strip_suffix(".json").is_some())
 }
 
 fn archive(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {

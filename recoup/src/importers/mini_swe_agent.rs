@@ -80,14 +80,13 @@ fn is_run(record: &Outline) -> bool {
 
 fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     let raw: &RawValue = record.parse()?;
-    let (mut file, messages) = match elements(raw) {
-        Some(messages) => (Object::default(), messages),
-        None => {
-            let mut file = Object::of(raw)?;
-            let messages = file.elements("messages");
-            let missing = || RecordError::new("missing-field", "expected an array `messages`");
-            (file, messages.ok_or_else(missing)?)
-        }
+    let (mut file, messages) = if let Some(messages) = elements(raw) {
+        (Object::default(), messages)
+    } else {
+        let mut file = Object::of(raw)?;
+        let messages = file.elements("messages");
+        let missing = || RecordError::new("missing-field", "expected an array `messages`");
+        (file, messages.ok_or_else(missing)?)
     };
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let (mut acted, mut answered) = (false, false);

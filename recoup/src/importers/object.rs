@@ -146,7 +146,7 @@ fn number(raw: &RawValue) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Object;
+    use super::{Object, RawValue};
 
     #[test]
     fn what_is_not_taken_is_left() {
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(object.text("b"), None);
         assert_eq!(object.text("a").as_deref(), Some("x"));
         assert_eq!(object.id("c").as_deref(), Some("8"));
-        assert_eq!(object.object("e").take("f").map(|raw| raw.get()), Some("1.50"));
+        assert_eq!(object.object("e").take("f").map(RawValue::get), Some("1.50"));
         assert!(object.has("d") && object.take("d").is_none());
         assert_eq!(object.clone().take_object(|key| key == "b"), r#"{"b":[1]}"#);
         assert_eq!(object.into_extra().unwrap().as_str(), r#"{"b":[1]}"#);

@@ -4,6 +4,7 @@
 //! Every event is a node, so that positions are the file's own.
 
 mod event;
+mod model_response;
 mod outcome;
 
 use serde_json::value::RawValue;
@@ -61,14 +62,13 @@ fn is_output(record: &Outline) -> bool {
 
 fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     let raw: &RawValue = record.parse()?;
-    let (output, events) = match elements(raw) {
-        Some(events) => (Object::default(), events),
-        None => {
-            let mut output = Object::of(raw)?;
-            let history = output.elements("history");
-            let missing = || RecordError::new("missing-field", "expected an array `history`");
-            (output, history.ok_or_else(missing)?)
-        }
+    let (output, events) = if let Some(events) = elements(raw) {
+        (Object::default(), events)
+    } else {
+        let mut output = Object::of(raw)?;
+        let history = output.elements("history");
+        let missing = || RecordError::new("missing-field", "expected an array `history`");
+        (output, history.ok_or_else(missing)?)
     };
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut reader = Events::default();

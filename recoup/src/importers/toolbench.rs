@@ -83,7 +83,7 @@ fn tree_run(mut file: Object, sink: &mut dyn Sink) -> Result<Trajectory, Stop> {
     let missing = || RecordError::new("missing-field", "expected `tree.tree`");
     let root: tree::TreeNode = serde_json::from_str(search.take("tree").ok_or_else(missing)?.get())?;
     let query = answer.text("query").unwrap_or_default();
-    let mut run = Trajectory::new(FORMAT, Task::from_goal(query.clone()));
+    let mut run = Trajectory::new(FORMAT, Task::from_goal(query.as_str()));
     let messages = answer.elements("train_messages").unwrap_or_default();
     let system_prompt = messages.first().and_then(|messages| system_prompt(messages));
     run.agents.push(Agent { name: AGENT.to_owned(), model: None, system_prompt });
@@ -92,7 +92,7 @@ fn tree_run(mut file: Object, sink: &mut dyn Sink) -> Result<Trajectory, Stop> {
     run.verifier = Some(VerifierRef { name: "win".to_owned(), version: None });
     let step_limit =
         file.get("forward_args").and_then(|raw| Object::of(raw).ok()?.scalar("single_chain_max_step"));
-    tree::read(&mut run, root, query, file.scalar("win"), step_limit);
+    tree::read(&mut run, root, &query, file.scalar("win"), step_limit);
     let candidates = file.elements("compare_candidates").unwrap_or_default();
     let repeats = [
         ("answer_generation.train_messages", !messages.is_empty()),

@@ -32,7 +32,7 @@ impl<'a> Attachments<'a> {
 
     /// A decoded text with its references filled in. An attachment's own text is not searched again.
     pub(super) fn resolve<'t>(&self, source: &'t str) -> Cow<'t, str> {
-        self.fill(source, |out, attachment| out.push_str(attachment))
+        self.fill(source, String::push_str)
     }
 
     /// The same for the source text of a JSON value, where a reference stands inside a string.
@@ -58,15 +58,12 @@ impl<'a> Attachments<'a> {
                 self.budget.set(self.budget.get().checked_sub(raw.get().len())?);
                 text(raw)
             });
-            match affordable {
-                Some(text) => {
-                    out.push_str(&rest[..at]);
-                    write(&mut out, &text);
-                }
-                None => {
-                    self.dangling.set(true);
-                    out.push_str(&rest[..end]);
-                }
+            if let Some(text) = affordable {
+                out.push_str(&rest[..at]);
+                write(&mut out, &text);
+            } else {
+                self.dangling.set(true);
+                out.push_str(&rest[..end]);
             }
             rest = &rest[end..];
         }

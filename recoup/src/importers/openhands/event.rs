@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
+use super::model_response::ModelResponse;
 use crate::id::Hash;
 use crate::importers::RecordError;
 use crate::importers::data_url::media_part;
-use crate::importers::function_call::tool_call;
 use crate::importers::harness_message::opaque;
 use crate::importers::object::{Object, text};
 use crate::json::Json;
-use crate::trajectory::{ArgumentsForm, Call, Node, Part, Role, Tool, ToolCall, ToolResult, Usage};
+use crate::trajectory::{ArgumentsForm, Node, Part, Role, Tool, ToolCall, ToolResult};
 
 /// Actions by which the harness steers itself: no tool, no words.
 const STEERING: [&str; 8] = [
@@ -47,8 +47,8 @@ const EVENT_MEMBERS: [&str; 7] =
 pub(super) struct Events {
     /// Call id of each tool-using action, by event id: an observation names its action by `cause`.
     calls: BTreeMap<i64, Option<String>>,
-    /// Call id of the latest such action, for files whose events have no ids.
-    latest: Option<Option<String>>,
+    /// Whether the event before was such an action, for files whose events have no ids.
+    awaits_result: bool,
     /// Ids of the model's responses seen: one may call several tools and counts once.
     responses: BTreeSet<String>,
     acted: bool,
@@ -153,7 +153,7 @@ impl Events {
                 arguments_form: ArgumentsForm::Object,
             }
         });
-        self.latest = Some(call.call_id.clone());
+        self.awaits_result = true;
         if let Some(id) = id {
             self.calls.insert(id, call.call_id.clone());
         }
@@ -182,7 +182,7 @@ impl Events {
         let answered = match cause {
             Some(cause) => self.calls.get(&cause).cloned(),
             None if event.has("id") => own_id.clone().map(Some),
-            None => self.latest.take(),
+            None => std::mem::take(&mut self.awaits_result).then_some(None),
         };
         let content = event.text("content").unwrap_or_default();
         if observation == "null" || (answered.is_none() && content.is_empty()) {
@@ -201,39 +201,6 @@ impl Events {
         let parts = vec![Part::text(content)];
         let result = Part::ToolResult(ToolResult { call_id, parts, is_error, exit_code });
         Node::new(Role::Tool, "environment", vec![result])
-    }
-}
-
-/// What a provider answered, as the harness kept it beside the action.
-struct ModelResponse {
-    id: String,
-    call: Call,
-    content: Option<String>,
-    calls: Vec<ToolCall>,
-}
-
-impl ModelResponse {
-    fn read(raw: &RawValue) -> Option<Self> {
-        let mut response = Object::of(raw).ok()?;
-        let choices = response.elements("choices")?;
-        let mut choice = Object::of(choices.first()?).ok()?;
-        let mut message = choice.object("message");
-        let calls = message.elements("tool_calls").unwrap_or_default();
-        let mut usage = response.object("usage");
-        let tokens = usage.scalar("prompt_tokens").zip(usage.scalar("completion_tokens"));
-        let cached = usage.object("prompt_tokens_details").scalar("cached_tokens").unwrap_or(0);
-        let reasoning = usage.object("completion_tokens_details").scalar("reasoning_tokens").unwrap_or(0);
-        Some(Self {
-            id: response.text("id").unwrap_or_default(),
-            content: message.text("content").filter(|content| !content.is_empty()),
-            calls: calls.into_iter().filter_map(tool_call).collect(),
-            call: Call {
-                model: response.text("model"),
-                finish_reason: choice.text("finish_reason"),
-                usage: tokens.map(|(input, output)| Usage { input, output, cached, reasoning }),
-                ..Call::default()
-            },
-        })
     }
 }
 
@@ -288,7 +255,7 @@ mod tests {
         let nodes = nodes(&[
             r#"{"id":1,"source":"agent","action":"run","args":{"command":"x"},"tool_call_metadata":{"function_name":
             "bash","tool_call_id":"c","model_response":{"id":"r","model":"m","choices":[{"message":{"content":"So.",
-            "tool_calls":[{"id":"c","function":{"name":"bash","arguments":"{ "command":"x" }"}}]}}]}}}"#,
+            "tool_calls":[{"id":"c","function":{"name":"bash","arguments":"{ \"command\":\"x\" }"}}]}}]}}}"#,
             r#"{"id":2,"source":"agent","action":"run","args":{ "command": 1.0 }}"#,
             r#"{"id":3,"source":"agent","action":"run","args":{"command":"y","thought":"Now.","hidden":false}}"#,
         ]);

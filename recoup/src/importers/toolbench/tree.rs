@@ -67,7 +67,7 @@ fn meaning(code: i64) -> &'static str {
 pub(super) fn read(
     run: &mut Trajectory,
     root: TreeNode,
-    query: String,
+    query: &str,
     win: Option<bool>,
     step_limit: Option<i64>,
 ) {
@@ -76,7 +76,7 @@ pub(super) fn read(
     while let Some((mut tree, parent)) = open.pop() {
         let children = std::mem::take(&mut tree.children);
         if children.is_empty() {
-            ends.push((run.push_under(message(&tree, parent, &query, None)), tree));
+            ends.push((run.push_under(message(&tree, parent, query, None)), tree));
             continue;
         }
         // A call for each set of arguments; normally there is one, and nothing beside it.
@@ -87,7 +87,7 @@ pub(super) fn read(
             let arguments = (is_call && child.node_type == "Action Input").then(|| child.description.clone());
             let own = match (first, &arguments) {
                 (Some(first), None) => first,
-                _ => run.push_under(message(&tree, parent, &query, arguments.flatten())),
+                _ => run.push_under(message(&tree, parent, query, arguments.flatten())),
             };
             first.get_or_insert(own);
             below.push((child, Some(own)));
@@ -198,7 +198,7 @@ mod tests {
     fn run(tree: &str, win: bool) -> Trajectory {
         let root: TreeNode = serde_json::from_str(tree).unwrap();
         let mut run = Trajectory::new("toolbench", Task::from_goal("q"));
-        read(&mut run, root, "q".to_owned(), Some(win), Some(12));
+        read(&mut run, root, "q", Some(win), Some(12));
         run.check().unwrap();
         run
     }

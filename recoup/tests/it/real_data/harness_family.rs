@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use recoup::trajectory::{Part, Role, Status, TerminationKind, Trajectory, body_bytes, chain};
+use recoup::trajectory::{Node, Part, Role, Status, TerminationKind, Trajectory, body_bytes, chain};
 use serde_json::Value;
 
 use crate::harness::{Imported, import, shared_data};
@@ -218,13 +218,9 @@ fn openhands_runs() {
 
     let run = folder.run("wrong_initial_state.json");
     let called: Vec<_> =
-        run.nodes.iter().flat_map(|node| node.tool_calls()).map(|(_, call)| call.call_id.clone()).collect();
-    let answered: Vec<_> = run
-        .nodes
-        .iter()
-        .flat_map(|node| node.tool_results())
-        .map(|(_, result)| result.call_id.clone())
-        .collect();
+        run.nodes.iter().flat_map(Node::tool_calls).map(|(_, call)| call.call_id.clone()).collect();
+    let answered: Vec<_> =
+        run.nodes.iter().flat_map(Node::tool_results).map(|(_, result)| result.call_id.clone()).collect();
     assert_eq!(called[..3], answered[..]);
     let (_, call) = run.nodes[1].tool_calls().next().unwrap();
     assert_eq!(call.arguments_raw, r#"{"command": "view", "path": "/workspace"}"#);
