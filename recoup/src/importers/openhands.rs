@@ -67,8 +67,10 @@ fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     } else {
         let mut output = Object::of(raw)?;
         let history = output.elements("history");
+        // A run that failed before its first event has `null` there.
+        let none = (output.has("history") && output.get("history").is_none()).then(Vec::new);
         let missing = || RecordError::new("missing-field", "expected an array `history`");
-        (output, history.ok_or_else(missing)?)
+        (output, history.or(none).ok_or_else(missing)?)
     };
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut reader = Events::default();

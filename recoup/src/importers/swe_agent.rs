@@ -33,7 +33,10 @@ impl Importer for SweAgent {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        probe.records().iter().any(|record| has_steps(record) || has_history(record))
+        probe
+            .records()
+            .iter()
+            .any(|record| has_steps(record) || has_history(record) || failed_to_start(record))
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
@@ -52,6 +55,13 @@ fn has_history(record: &Outline) -> bool {
     let message = record.get("history").and_then(Outline::first);
     let is_message = message.is_some_and(|message| message.has_all(&["role", "content", "agent"]));
     is_message && (members.len() == 1 || record.get("trajectory").is_some())
+}
+
+/// A run that ended before its first message: container or provider failed.
+fn failed_to_start(record: &Outline) -> bool {
+    let is_empty = |key: &str| record.get(key).is_some_and(|list| list.is_array() && list.first().is_none());
+    let ended = record.get("info").is_some_and(|info| info.get("exit_status").is_some());
+    ended && is_empty("trajectory") && is_empty("history")
 }
 
 fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {

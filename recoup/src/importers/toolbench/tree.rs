@@ -234,6 +234,22 @@ mod tests {
     }
 
     #[test]
+    fn codes_tell_errors_from_answers() {
+        let is_error = |code: &str| {
+            let tree = FORKED.replace("\"observation_code\":11", &format!("\"observation_code\":{code}"));
+            let run = run(&tree, true);
+            run.nodes[2].tool_results().next().unwrap().1.is_error
+        };
+        for answer in ["0", "3", "4"] {
+            assert_eq!(is_error(answer), Some(false), "{answer}");
+        }
+        for error in ["1", "2", "5", "11", "12"] {
+            assert_eq!(is_error(error), Some(true), "{error}");
+        }
+        assert_eq!(is_error("null"), None);
+    }
+
+    #[test]
     fn a_call_is_made_again_for_other_arguments() {
         let run = run(
             r#"{"node_type":"Action Input","children":[{"node_type":"Action","description":"f","children":[
