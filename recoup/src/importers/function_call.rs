@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::object::{Object, text};
+use super::members::{Object, text};
 use crate::trajectory::{ArgumentsForm, ToolCall};
 
 /// Reads `{"id", "function": {"name", "arguments"}}`, or Inspect's form of it, where `function` is the

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::RecordError;
-use super::data_url::media_part;
+use super::media_url::media_part;
 use super::function_call::tool_call;
-use super::object::{Object, elements, text};
+use super::members::{Object, elements, text};
 use crate::id::Hash;
 use crate::json::Json;
 use crate::trajectory::{Node, Part, Role, ToolResult};

@@ -5,7 +5,7 @@
 use serde_json::value::RawValue;
 
 use super::harness_message::message;
-use super::object::{Object, elements, extra};
+use super::members::{Object, elements, extra};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source, instance};
 use crate::json::Json;

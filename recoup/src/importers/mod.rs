@@ -9,11 +9,11 @@
 //!   [`Quarantine`] with its bytes' range, and the rest of the file goes on;
 //! * treats every byte as hostile: no panic, no path from a trace reaches the file system.
 
-mod data_url;
+mod media_url;
 mod function_call;
 mod harness_message;
 mod instance;
-mod object;
+mod members;
 mod probe;
 mod scoring;
 mod sink;

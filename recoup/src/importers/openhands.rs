@@ -10,7 +10,7 @@ mod outcome;
 use serde_json::value::RawValue;
 
 use self::event::Events;
-use super::object::{Object, elements};
+use super::members::{Object, elements};
 use super::slice::{self, Layout, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source, instance};
 use crate::json::Json;

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use self::prompts::Prompts;
 use super::harness_message::message;
-use super::object::{Object, extra};
+use super::members::{Object, extra};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source, instance};
 use crate::json::Json;

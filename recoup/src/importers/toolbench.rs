@@ -11,7 +11,7 @@ mod tree;
 
 use serde_json::value::RawValue;
 
-use super::object::{Object, elements, text};
+use super::members::{Object, elements, text};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source};
 use crate::json::Json;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::importers::object::Object;
+use crate::importers::members::Object;
 use crate::importers::{Outline, RecordError};
 use crate::json::Json;
 use crate::trajectory::Budget;

@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 
 use super::attachments::Attachments;
 use crate::importers::RecordError;
-use crate::importers::data_url::media_part;
+use crate::importers::media_url::media_part;
 use crate::importers::function_call::tool_call;
-use crate::importers::object::{Object, elements, extra, text};
+use crate::importers::members::{Object, elements, extra, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, ToolResult, Trajectory};
 

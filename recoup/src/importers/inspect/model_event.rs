@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use super::attachments::Attachments;
-use crate::importers::object::{Object, text};
+use crate::importers::members::{Object, text};
 use crate::json::Json;
 use crate::trajectory::{Call, Tool, Usage};
 

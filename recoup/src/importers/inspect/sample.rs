@@ -9,7 +9,7 @@ use super::log::Log;
 use super::message::message;
 use super::model_event::{self, ModelEvents};
 use super::{FORMAT, score};
-use crate::importers::object::{Object, extra, text};
+use crate::importers::members::{Object, extra, text};
 use crate::importers::slice::Stop;
 use crate::importers::{ImportOptions, RawRecord, RecordError, Sink};
 use crate::json::Json;

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::importers::object::Object;
+use crate::importers::members::Object;
 use crate::trajectory::TerminationKind;
 
 /// Named numbers of all scorers, in order of their names. A list or a dictionary gives one for each
@@ -85,7 +85,7 @@ pub(super) fn stop(reason: &str) -> TerminationKind {
 #[cfg(test)]
 mod tests {
     use super::named;
-    use crate::importers::object::Object;
+    use crate::importers::members::Object;
 
     #[test]
     fn every_kind_of_value_becomes_named_numbers() {

@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use super::model_response::ModelResponse;
 use crate::id::Hash;
 use crate::importers::RecordError;
-use crate::importers::data_url::media_part;
+use crate::importers::media_url::media_part;
 use crate::importers::harness_message::opaque;
-use crate::importers::object::{Object, text};
+use crate::importers::members::{Object, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, Tool, ToolCall, ToolResult};
 

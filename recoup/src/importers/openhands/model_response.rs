@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::importers::function_call::tool_call;
-use crate::importers::object::Object;
+use crate::importers::members::Object;
 use crate::trajectory::{Call, ToolCall, Usage};
 
 /// What a provider answered, as the harness kept it beside the action.

@@ -1,7 +1,7 @@
 //! How an OpenHands run ended: the evaluation's report where there is one, else the resolver's own
 //! flag; and the error or the agent's last state.
 
-use crate::importers::object::Object;
+use crate::importers::members::Object;
 use crate::json::Json;
 use crate::trajectory::{Outcome, TerminationKind};
 
@@ -94,7 +94,7 @@ fn state_termination(state: &str) -> TerminationKind {
 #[cfg(test)]
 mod tests {
     use super::read;
-    use crate::importers::object::Object;
+    use crate::importers::members::Object;
     use crate::trajectory::{Status, TerminationKind};
 
     #[test]

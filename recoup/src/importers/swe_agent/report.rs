@@ -1,7 +1,7 @@
 //! The outcome of a SWE-agent run, which stands in another file: the evaluation's `report.json`.
 
 use crate::importers::Source;
-use crate::importers::object::Object;
+use crate::importers::members::Object;
 use crate::json::Json;
 use crate::trajectory::Outcome;
 

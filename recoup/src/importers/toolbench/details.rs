@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::AGENT;
 use crate::importers::function_call::with_arguments;
 use crate::importers::harness_message::opaque;
-use crate::importers::object::Object;
+use crate::importers::members::Object;
 use crate::trajectory::{Leaf, Node, Outcome, Part, Role, Trajectory};
 
 /// A message and those that follow it. The parser's limit on nesting bounds its depth.
@@ -45,7 +45,7 @@ pub(super) fn read(run: &mut Trajectory, roots: Vec<Detail>) {
 
 fn messages(detail: &Detail) -> Vec<Node> {
     let raw = detail.message.as_deref();
-    let text = raw.and_then(crate::importers::object::text);
+    let text = raw.and_then(crate::importers::members::text);
     let part = match (text.clone(), raw) {
         (Some(text), _) => Part::text(text),
         (None, Some(raw)) => opaque("message", raw),
@@ -68,7 +68,7 @@ fn call_and_result(text: Option<&str>, raw: Option<&RawValue>) -> Option<Vec<Nod
     };
     let call = with_arguments(None, message.text("name")?, message.take("arguments"));
     let response = message.take("response")?;
-    let response = crate::importers::object::text(response).unwrap_or_else(|| response.get().to_owned());
+    let response = crate::importers::members::text(response).unwrap_or_else(|| response.get().to_owned());
     Some(vec![
         Node::new(Role::Assistant, AGENT, vec![Part::ToolCall(call)]).sampled(),
         Node::new(Role::Tool, "environment", vec![Part::text_result(None, response)]),

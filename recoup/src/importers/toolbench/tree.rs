@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::AGENT;
-use crate::importers::object::extra;
+use crate::importers::members::extra;
 use crate::json::Json;
 use crate::trajectory::{
     ArgumentsForm, Leaf, Node, Outcome, Part, Role, Status, TerminationKind, ToolCall, ToolResult, Trajectory,
