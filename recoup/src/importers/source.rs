@@ -245,17 +245,26 @@ impl Source {
         ))
     }
 
-    /// A file in the folder above this file's, where that folder too lies beneath the one that was
-    /// imported: harnesses that write a file a run keep what the runs share there.
+    /// A file beneath the folder `levels` above this one's (0: its own), as [`Source::sibling`]; never
+    /// above the folder that was imported.
     ///
     /// # Errors
-    /// In words, like [`Source::sibling`].
-    pub fn above(&self, name: &str) -> Result<Self, String> {
+    /// As [`Source::sibling`], and when there are not that many folders.
+    pub fn sibling_above(&self, levels: usize, name: &str) -> Result<Self, String> {
         let (root, folder) = self.root.as_ref().ok_or("the source has no folder")?;
-        let parent = folder.parent().filter(|parent| folder != root && parent.starts_with(root));
-        let parent = parent.ok_or("the folder above is not beneath the imported one")?;
-        let uri = Path::new(&self.uri).parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
-        Self { uri, root: Some((root.clone(), parent.to_path_buf())), ..self.clone() }.sibling(name)
+        let mut above = folder.as_path();
+        let mut shown = Path::new(&self.uri);
+        for _ in 0..levels {
+            let parent = above.parent().filter(|_| above != root.as_path());
+            above = parent.ok_or("the folder lies above the imported one")?;
+            shown = shown.parent().unwrap_or(Path::new(""));
+        }
+        let from = Self {
+            uri: shown.to_string_lossy().into_owned(),
+            root: Some((root.clone(), above.to_path_buf())),
+            ..self.clone()
+        };
+        from.sibling(name)
     }
 
     /// True when a sibling of that name can be read.

@@ -49,7 +49,7 @@ impl Importer for Tau2 {
                 read(record, &experiment, scoring, sink)
             });
         }
-        let beside = source.above("results.json").ok();
+        let beside = source.sibling_above(1, "results.json").ok();
         let header = beside.as_ref().and_then(|beside| slice::document(beside, &mut Vec::new()).ok()?);
         let experiment = Experiment::of(header.as_ref());
         slice::each(source, probe.layout(), sink, |record, sink| read(record, &experiment, scoring, sink))

@@ -19,6 +19,12 @@ mod harness;
 /// Fixture folders: `fixtures/importers/<format>/<case>/input.*` against the snapshot beside it.
 mod importer_fixtures;
 
+/// Inspect archives, built here: packed members, hostile names, damage, limits.
+mod inspect_archives;
+
+/// What stands beside traces and is none, and traces that are cut off or damaged.
+mod not_a_trace;
+
 /// Real traces that nobody here wrote: the counts an importer must reproduce.
 mod real_data;
 
