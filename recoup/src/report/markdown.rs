@@ -236,7 +236,7 @@ fn breakdowns(out: &mut String, report: &Report) -> fmt::Result {
             group(out, shown, None)?;
         }
         if let Some(rest) = &breakdown.rest {
-            group(out, rest, Some((breakdown.values - breakdown.groups.len() as u64, breakdown.by)))?;
+            group(out, rest, Some((breakdown.pooled, breakdown.by)))?;
         }
         writeln!(out)?;
     }

@@ -290,12 +290,14 @@ pub struct Positions {
 pub struct Breakdown {
     /// `task`, `agent`, `model`, `harness` or `format`.
     pub by: &'static str,
-    /// Distinct values.
+    /// Distinct values, not counting "not recorded".
     pub values: u64,
     /// The ones with the most failures first.
     pub groups: Vec<Group>,
     /// All others together.
     pub rest: Option<Group>,
+    /// How many groups those are.
+    pub pooled: u64,
 }
 
 /// Runs that share an attribute.

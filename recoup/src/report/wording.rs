@@ -1,6 +1,6 @@
 //! The words and figures that the page and the Markdown share, so that they cannot disagree.
 
-use super::model::{Group, Headline, Outcomes, Rate, Report};
+use super::model::{Breakdown, Group, Headline, Outcomes, Rate, Report};
 use crate::trajectory::Status;
 use crate::verdict::{Class, Party};
 
@@ -189,13 +189,21 @@ pub(super) fn dimension(by: &str) -> &'static str {
 }
 
 /// Plural of the same.
-pub(super) fn dimensions(by: &str) -> &'static str {
+fn dimensions(by: &str) -> &'static str {
     match by {
         "task" => "tasks",
         "agent" => "agents",
         "model" => "models",
         "harness" => "harnesses",
         _ => "formats",
+    }
+}
+
+/// `101 tasks`; nothing for a single one.
+pub(super) fn distinct(breakdown: &Breakdown) -> String {
+    match breakdown.values {
+        0 | 1 => String::new(),
+        values => format!("{} {}", number(values), dimensions(breakdown.by)),
     }
 }
 

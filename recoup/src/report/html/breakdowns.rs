@@ -30,19 +30,17 @@ fn block(out: &mut String, breakdown: &Breakdown) -> fmt::Result {
         out,
         "<div class=block><h3>{} <small>{}</small></h3><div class=\"rows tight\">",
         wording::dimension(breakdown.by),
-        number(breakdown.values)
+        wording::distinct(breakdown)
     )?;
     for group in &breakdown.groups {
         row(out, group, None)?;
     }
     if let Some(rest) = &breakdown.rest {
-        row(out, rest, Some((breakdown.values - breakdown.groups.len() as u64, breakdown.by)))?;
+        row(out, rest, Some((breakdown.pooled, breakdown.by)))?;
     }
-    write!(
-        out,
-        "<div class=row><div class=what></div><div class=chart>{}</div></div></div></div>",
-        charts::AXIS
-    )
+    charts::axis(out, 1.0)?;
+    out.push_str("</div></div>");
+    Ok(())
 }
 
 fn row(out: &mut String, group: &Group, pooled: Option<(u64, &str)>) -> fmt::Result {
@@ -55,10 +53,13 @@ fn row(out: &mut String, group: &Group, pooled: Option<(u64, &str)>) -> fmt::Res
             write!(out, "<b title=\"{}\">{}</b>", Plain(name), Inline(name))?;
         }
     }
-    write!(out, "<small>{} passed · {} failed", number(outcomes.success), number(outcomes.failure))?;
-    if outcomes.failure > 0 && group.agent_failures < outcomes.failure {
-        write!(out, ", {} its own", number(group.agent_failures))?;
-    }
+    write!(
+        out,
+        "<small title=\"the agent’s own failures: {}\">{} passed · {} failed",
+        number(group.agent_failures),
+        number(outcomes.success),
+        number(outcomes.failure)
+    )?;
     if outcomes.unknown > 0 {
         write!(out, " · {} unknown", number(outcomes.unknown))?;
     }

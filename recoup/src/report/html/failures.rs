@@ -25,12 +25,13 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
             value: if failures > 0 { count.failures } else { count.suspected },
         })
         .collect();
-    charts::stacked(out, if failures > 0 { "Failures by party" } else { "Suspicions by party" }, &parts)?;
+    charts::whole(out, if failures > 0 { "Failures by party" } else { "Suspicions by party" }, &parts)?;
     out.push_str("<div class=rows>");
     for count in blamed {
         write!(
             out,
-            "<div class=row><div class=what><b>{}</b><small>{}</small></div><div class=chart>",
+            "<div class=row><div class=what><b>{} {}</b><small>{}</small></div><div class=chart>",
+            charts::key(count.party.as_str()),
             wording::party(count.party),
             wording::party_meaning(count.party)
         )?;
@@ -46,7 +47,7 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
         }
         out.push_str("</div><div class=value>");
         if let Some(share) = &count.share {
-            write!(out, "<b>{}</b> <small>{}</small>", number(count.failures), rate(share))?;
+            write!(out, "<span><b>{}</b> <small>{}</small></span>", number(count.failures), rate(share))?;
         }
         if count.suspected > 0 {
             write!(out, "<small>{} suspected</small>", number(count.suspected))?;
