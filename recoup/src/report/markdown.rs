@@ -25,18 +25,20 @@ pub fn markdown(report: &Report) -> String {
 
 fn sections(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "# {}\n", prose(&report.title))?;
+    writeln!(out, "**{}**\n", wording::verdict(&report.headline))?;
     let attach = report.attach.as_ref();
     if let Some(attach) = attach.filter(|attach| attach.opens) {
-        writeln!(out, "## First: attach outcomes\n")?;
+        writeln!(out, "## First, attach outcomes\n")?;
         writeln!(
             out,
-            "{} of {} have no outcome, so what follows are suspicions and nothing of them may be learned.\n",
+            "Nothing in the traces of {} of {} says whether they passed. What follows is a suspicion, and no training \
+             set learns from these runs until an outcome is attached.\n",
             number(attach.unknown),
             runs(report.headline.runs)
         )?;
         attach.ways.iter().try_for_each(|way| action(out, way))?;
     }
-    writeln!(out, "**{}** {}\n", wording::verdict(&report.headline), wording::verdict_details(report))?;
+    writeln!(out, "{}\n", wording::verdict_details(report))?;
     outcomes(out, report)?;
     if let Some(attach) = attach.filter(|attach| !attach.ambiguous.items.is_empty()) {
         writeln!(out, "Files with several scorers, none chosen:\n")?;
@@ -315,7 +317,7 @@ fn import(out: &mut String, import: &ImportSummary) -> fmt::Result {
     if !import.quarantined.items.is_empty() {
         writeln!(out, "Quarantined records:\n")?;
         for record in &import.quarantined.items {
-            let line = record.line.map_or_else(String::new, |line| format!(" line {}", number(line)));
+            let line = record.line.map_or_else(String::new, |line| format!(" line {line}"));
             writeln!(out, "- {}{line}: {} {}", code(&record.uri), code(&record.code), code(&record.reason))?;
         }
         left_out(out, import.quarantined.left_out, "records")?;

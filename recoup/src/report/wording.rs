@@ -65,6 +65,12 @@ pub(super) fn verdict(headline: &Headline) -> String {
     } else if success + failure == 0 {
         let (subject, verb) = if all == 1 { ("The outcome", "is") } else { ("The outcomes", "are") };
         format!("{subject} of {} {verb} unknown.", runs(all))
+    } else if unknown > success + failure {
+        let of_the_others = match success + failure {
+            1 => format!("the other {}", if failure == 1 { "failed" } else { "passed" }),
+            scored => format!("{} of the other {} failed", number(failure), number(scored)),
+        };
+        format!("{} of {} have no outcome; {of_the_others}.", number(unknown), runs(all))
     } else if failure == 0 {
         format!("None of {} failed.", counted(success, "scored run", "scored runs"))
     } else {
@@ -93,7 +99,7 @@ pub(super) fn verdict_details(report: &Report) -> String {
             interval(success)
         ));
     }
-    if headline.outcomes.unknown > 0 && headline.outcomes.scored() > 0 {
+    if headline.outcomes.unknown > 0 && headline.outcomes.unknown <= headline.outcomes.scored() {
         let be = if headline.outcomes.unknown == 1 { "has" } else { "have" };
         sentences.push(format!("{} {be} no outcome yet.", runs(headline.outcomes.unknown)));
     }

@@ -43,8 +43,6 @@ fn page(out: &mut String, report: &Report) -> fmt::Result {
          <meta name=referrer content=no-referrer><title>{}</title><style>{STYLE}</style></head><body>{PATTERNS}<main>",
         Plain(&report.title)
     )?;
-    // Where most outcomes are unknown the figures mean little until they are attached.
-    opening::attach_first(out, report)?;
     opening::opening(out, report)?;
     failures::blame(out, report)?;
     failures::classes(out, report)?;
