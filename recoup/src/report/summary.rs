@@ -9,7 +9,7 @@ use super::interval::wilson;
 use super::learning::learning;
 use super::model::{
     BlameCount, Capped, ClassCount, Headline, ImportSummary, LossCount, Named, Outcomes, Positions, Rate,
-    Report, RunEntry, Severities,
+    Report, RunEntry, Severities, TOO_SEVERE,
 };
 use super::wording::clip;
 use super::{advice, breakdown};
@@ -20,8 +20,6 @@ use crate::verdict::{Class, Party};
 const RUNS_LISTED: usize = 500;
 /// Entries in any other list.
 const LISTED: usize = 50;
-/// Severity above which a failure's loss weight is 0 (see [`crate::verdict::FailureClass`]).
-const TOO_SEVERE: f64 = 0.7;
 
 /// Counts everything that the report says.
 pub fn summarize(input: &ReportInput) -> Report {

@@ -10,20 +10,17 @@ use super::charts;
 use super::text::{Block, Inline, Plain};
 use crate::trajectory::Status;
 
+const HOW: &str = "Share of runs with at least one finding. A detector that fires on failures and not on successes \
+    tells something; the wider apart, the more. Open one for its clearest findings.";
+
 /// A row a detector, which opens to its examples.
 pub(super) fn detectors(out: &mut String, report: &Report) -> fmt::Result {
     let (fired, silent): (Vec<&DetectorCount>, Vec<&DetectorCount>) =
         report.detectors.iter().partition(|detector| detector.findings > 0);
-    if report.detectors.is_empty() {
+    if report.detectors.is_empty() || report.headline.runs == 0 {
         return Ok(());
     }
-    super::section(
-        out,
-        "detectors",
-        "What the detectors saw",
-        "Share of runs with at least one finding. A detector that fires on failures and not on successes tells \
-         something; the wider apart, the more. Open one for its clearest findings.",
-    )?;
+    super::section(out, "detectors", "What the detectors saw", if fired.is_empty() { "" } else { HOW })?;
     if !fired.is_empty() {
         let shown = Shown::of(report, &fired);
         legend(out, &shown)?;

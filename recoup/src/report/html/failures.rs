@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use super::super::model::{BlameCount, Report};
+use super::super::model::{BlameCount, Report, TOO_SEVERE};
 use super::super::wording::{self, number, rate, runs, two_decimals};
 use super::charts::{self, Part};
 use super::text::{Inline, Plain};
@@ -85,7 +85,10 @@ pub(super) fn classes(out: &mut String, report: &Report) -> fmt::Result {
         out,
         "classes",
         "How they failed",
-        "The small columns show severity from 0 to 1; right of the line, above 0.7, a failure has no weight in hindsight training.",
+        &format!(
+            "The small columns show severity from 0 to 1; right of the line, above {TOO_SEVERE}, a failure has no weight in \
+             hindsight training."
+        ),
     )?;
     out.push_str("<div class=rows>");
     for count in found {

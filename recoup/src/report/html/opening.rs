@@ -64,7 +64,7 @@ fn figures(out: &mut String, report: &Report) -> fmt::Result {
     if failures > 0 {
         let of = format!("of {}", counted(failures, "failure", "failures"));
         figure(out, "The agent’s own", &number(headline.agent_failures), &of)?;
-    } else {
+    } else if headline.outcomes.unknown > 0 {
         figure(out, "Suspected", &number(headline.suspected), "look like failures")?;
     }
     let may_teach = report.learning.successes + report.learning.failures;
@@ -133,7 +133,7 @@ pub(super) fn actions(out: &mut String, actions: &[Action]) -> fmt::Result {
         if !action.commands.is_empty() {
             out.push_str("<pre class=commands>");
             for command in &action.commands {
-                write!(out, "<code>{}</code>\n", Plain(command))?;
+                write!(out, "<code>{}</code>", Plain(command))?;
             }
             out.push_str("</pre>");
         }
