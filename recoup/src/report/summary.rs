@@ -75,7 +75,9 @@ fn is_suspected(run: &RunRow) -> bool {
 
 fn headline(runs: &[&RunRow]) -> Headline {
     let mut outcomes = Outcomes::default();
-    runs.iter().for_each(|run| breakdown::add(&mut outcomes, run.outcome));
+    for run in runs {
+        breakdown::add(&mut outcomes, run.outcome);
+    }
     let count = |test: &dyn Fn(&RunRow) -> bool| runs.iter().filter(|run| test(run)).count() as u64;
     let located = |status| move |run: &RunRow| run.outcome == status && run.decisive_node.is_some();
     Headline {

@@ -112,7 +112,8 @@ pub(super) fn verdict_details(report: &Report) -> String {
         ));
     }
     if headline.suspected > 0 {
-        sentences.push(format!("{} without an outcome look like failures.", runs(headline.suspected)));
+        let look = if headline.suspected == 1 { "looks like a failure" } else { "look like failures" };
+        sentences.push(format!("{} without an outcome {look}.", runs(headline.suspected)));
     }
     if let (Some(failed), Some(passed)) = (headline.median_steps_failure, headline.median_steps_success) {
         sentences.push(format!(

@@ -10,3 +10,6 @@ mod importer_fixtures;
 
 /// Real traces that nobody here wrote: the counts an importer must reproduce.
 mod real_data;
+
+/// The failure report.
+mod report;

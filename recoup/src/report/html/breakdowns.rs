@@ -46,12 +46,11 @@ fn block(out: &mut String, breakdown: &Breakdown) -> fmt::Result {
 fn row(out: &mut String, group: &Group, pooled: Option<(u64, &str)>) -> fmt::Result {
     let outcomes = group.outcomes;
     out.push_str("<div class=row><div class=what>");
-    match wording::unnamed(group, pooled) {
-        Some(words) => write!(out, "<span class=muted>{}</span>", Plain(&words))?,
-        None => {
-            let name = group.name.as_deref().unwrap_or_default();
-            write!(out, "<b title=\"{}\">{}</b>", Plain(name), Inline(name))?;
-        }
+    if let Some(words) = wording::unnamed(group, pooled) {
+        write!(out, "<span class=muted>{}</span>", Plain(&words))?;
+    } else {
+        let name = group.name.as_deref().unwrap_or_default();
+        write!(out, "<b title=\"{}\">{}</b>", Plain(name), Inline(name))?;
     }
     write!(
         out,

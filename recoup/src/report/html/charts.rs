@@ -200,6 +200,9 @@ pub(super) fn severities(out: &mut String, severities: &Severities) -> fmt::Resu
     write!(out, "<line class=limit x1={0:.0} x2={0:.0} y1=0 y2=26></line></svg>", TOO_SEVERE * 100.0)
 }
 
+/// Where the histogram's columns stand, in pixels from its top.
+const FLOOR: f64 = 164.0;
+
 /// Decisive steps by tenth of the run.
 pub(super) fn histogram(out: &mut String, positions: &Positions) -> fmt::Result {
     let totals: Vec<u64> = positions
@@ -219,7 +222,6 @@ pub(super) fn histogram(out: &mut String, positions: &Positions) -> fmt::Result 
         "<svg class=histogram width=\"100%\" height=190 role=img><title>Decisive steps by tenth of the run</title><desc>{}</desc>",
         Plain(&words.join(", "))
     )?;
-    const FLOOR: f64 = 164.0;
     for (tenth, (&failures, &suspected)) in positions.failures.iter().zip(&positions.suspected).enumerate() {
         let x = tenth as f64 * 10.0;
         let (solid, hatched) = (failures as f64 / most * 140.0, suspected as f64 / most * 140.0);

@@ -56,7 +56,7 @@ fn figures(out: &mut String, report: &Report) -> fmt::Result {
     )?;
     match &headline.success_rate {
         Some(rate) => {
-            figure(out, "Success rate", &percent(rate.rate), &format!("95% interval {}", interval(rate)))?
+            figure(out, "Success rate", &percent(rate.rate), &format!("95% interval {}", interval(rate)))?;
         }
         None => figure(out, "Success rate", "–", "nothing is scored yet")?,
     }
