@@ -12,13 +12,13 @@ pub(super) fn breakdowns(out: &mut String, report: &Report) -> fmt::Result {
     if report.breakdowns.is_empty() {
         return Ok(());
     }
-    super::section(
-        out,
-        "breakdowns",
-        "Who does well, at what",
+    let how = if report.headline.outcomes.scored() > 0 {
         "Success rate among scored runs, the groups with the most failures first. Where two intervals overlap widely, \
-         the groups may well be equal.",
-    )?;
+         the groups may well be equal."
+    } else {
+        "No run is scored yet: the bars show how many runs each group has."
+    };
+    super::section(out, "breakdowns", "Who does well, at what", how)?;
     out.push_str("<div class=blocks>");
     report.breakdowns.iter().try_for_each(|breakdown| block(out, breakdown))?;
     out.push_str("</div></section>");
@@ -32,18 +32,24 @@ fn block(out: &mut String, breakdown: &Breakdown) -> fmt::Result {
         wording::dimension(breakdown.by),
         wording::distinct(breakdown)
     )?;
+    let all = || breakdown.groups.iter().chain(&breakdown.rest);
+    let scored = all().any(|group| group.success_rate.is_some());
+    // Bars of counts beside bars of rates would be read as rates.
+    let greatest = if scored { None } else { all().map(|group| group.outcomes.total()).max() };
     for group in &breakdown.groups {
-        row(out, group, None)?;
+        row(out, group, None, greatest)?;
     }
     if let Some(rest) = &breakdown.rest {
-        row(out, rest, Some((breakdown.pooled, breakdown.by)))?;
+        row(out, rest, Some((breakdown.pooled, breakdown.by)), greatest)?;
     }
-    charts::axis(out, 1.0)?;
+    if scored {
+        charts::axis(out, 1.0)?;
+    }
     out.push_str("</div></div>");
     Ok(())
 }
 
-fn row(out: &mut String, group: &Group, pooled: Option<(u64, &str)>) -> fmt::Result {
+fn row(out: &mut String, group: &Group, pooled: Option<(u64, &str)>, greatest: Option<u64>) -> fmt::Result {
     let outcomes = group.outcomes;
     out.push_str("<div class=row><div class=what>");
     if let Some(words) = wording::unnamed(group, pooled) {
@@ -68,6 +74,11 @@ fn row(out: &mut String, group: &Group, pooled: Option<(u64, &str)>) -> fmt::Res
             charts::bar(out, "success", share)?;
             write!(out, "</div><div class=value><small>{}</small></div></div>", rate(share))
         }
-        None => write!(out, "</div><div class=value><small>not scored</small></div></div>"),
+        None => {
+            if let Some(greatest) = greatest {
+                charts::count_bar(out, "unknown", 0, outcomes.unknown, greatest)?;
+            }
+            write!(out, "</div><div class=value><small>not scored</small></div></div>")
+        }
     }
 }

@@ -15,8 +15,13 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
     if blamed.is_empty() {
         return Ok(());
     }
-    super::section(out, "blame", "Who failed", "Only failures that are the agent’s own teach it anything.")?;
     let failures: u64 = blamed.iter().map(|count| count.failures).sum();
+    let how = if failures > 0 {
+        "Only failures that are the agent’s own teach it anything."
+    } else {
+        "No failure is scored yet: these are suspicions."
+    };
+    super::section(out, "blame", "Who failed", how)?;
     let parts: Vec<Part> = blamed
         .iter()
         .map(|count| Part {
@@ -99,9 +104,12 @@ pub(super) fn classes(out: &mut String, report: &Report) -> fmt::Result {
             wording::class_meaning(count.class)
         )?;
         charts::count_bar(out, "failure", count.failures, count.suspected, most)?;
-        write!(out, "</div><div class=value><b>{}</b>", number(count.failures))?;
+        out.push_str("</div><div class=value>");
+        if count.failures > 0 {
+            write!(out, "<b>{}</b>", number(count.failures))?;
+        }
         if count.suspected > 0 {
-            write!(out, "<small>+ {} suspected</small>", number(count.suspected))?;
+            write!(out, "<small>{} suspected</small>", number(count.suspected))?;
         }
         out.push_str("</div><div class=spark>");
         if let Some(severity) = &count.severity {
