@@ -239,6 +239,7 @@ fn hostile_text_is_no_markup_on_the_page() {
         "li",
         "line",
         "main",
+        "nav",
         "meta",
         "ol",
         "p",
@@ -268,7 +269,7 @@ fn hostile_text_is_no_markup_on_the_page() {
         let bare: String = tag.split('"').step_by(2).collect();
         assert!(!bare.contains("PWNED") && !bare.contains(" on"), "a broken attribute: <{tag}>");
         if let Some((_, target)) = tag.split_once("href=") {
-            assert!(target.starts_with("\"#run-"), "a foreign link: <{tag}>");
+            assert!(target.starts_with("\"#"), "a foreign link: <{tag}>");
         }
     }
     assert_eq!(page.matches("<title>title</title>").count(), 1);
