@@ -69,16 +69,13 @@ fn row(out: &mut String, group: &Group, pooled: Option<(u64, &str)>, greatest: O
         write!(out, " · {} unknown", number(outcomes.unknown))?;
     }
     out.push_str("</small></div><div class=chart>");
-    match &group.success_rate {
-        Some(share) => {
-            charts::bar(out, "success", share)?;
-            write!(out, "</div><div class=value><small>{}</small></div></div>", rate(share))
-        }
-        None => {
-            if let Some(greatest) = greatest {
-                charts::count_bar(out, "unknown", 0, outcomes.unknown, greatest)?;
-            }
-            write!(out, "</div><div class=value><small>not scored</small></div></div>")
-        }
+    if let Some(share) = &group.success_rate {
+        charts::bar(out, "success", share)?;
+        return write!(out, "</div><div class=value><small>{}</small></div></div>", rate(share));
     }
+    if let Some(greatest) = greatest {
+        charts::count_bar(out, "unknown", 0, outcomes.unknown, greatest)?;
+    }
+    out.push_str("</div><div class=value><small>not scored</small></div></div>");
+    Ok(())
 }

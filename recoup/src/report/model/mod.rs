@@ -32,7 +32,7 @@ pub struct Report {
     pub headline: Headline,
     /// How to attach outcomes, where some are unknown.
     pub attach: Option<Attach>,
-    /// Who failed: every party, in the order of [`Party::ALL`].
+    /// Who failed: every party, in the order of [`crate::verdict::Party::ALL`].
     pub blame: Vec<BlameCount>,
     /// How: every class, the most frequent first.
     pub classes: Vec<ClassCount>,
