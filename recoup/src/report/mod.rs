@@ -35,6 +35,6 @@ pub use self::markdown::markdown;
 pub use self::model::{
     Action, AmbiguousFile, Attach, BlameCount, Breakdown, Capped, ClassCount, DetectorCount, Example, Group,
     Headline, ImportSummary, KeptOut, Learning, LossCount, Named, Outcomes, Positions, Rate, Report,
-    RunEntry, Severities,
+    RunEntry, Severities, TOO_SEVERE,
 };
 pub use self::summary::summarize;

@@ -9,7 +9,7 @@ use super::interval::wilson;
 use super::learning::learning;
 use super::model::{
     BlameCount, Capped, ClassCount, Headline, ImportSummary, LossCount, Named, Outcomes, Positions, Rate,
-    Report, RunEntry, Severities,
+    Report, RunEntry, Severities, TOO_SEVERE,
 };
 use super::wording::clip;
 use super::{advice, breakdown};
@@ -20,8 +20,6 @@ use crate::verdict::{Class, Party};
 const RUNS_LISTED: usize = 500;
 /// Entries in any other list.
 const LISTED: usize = 50;
-/// Severity above which a failure's loss weight is 0 (see [`crate::verdict::FailureClass`]).
-const TOO_SEVERE: f64 = 0.7;
 
 /// Counts everything that the report says.
 pub fn summarize(input: &ReportInput) -> Report {
@@ -77,7 +75,9 @@ fn is_suspected(run: &RunRow) -> bool {
 
 fn headline(runs: &[&RunRow]) -> Headline {
     let mut outcomes = Outcomes::default();
-    runs.iter().for_each(|run| breakdown::add(&mut outcomes, run.outcome));
+    for run in runs {
+        breakdown::add(&mut outcomes, run.outcome);
+    }
     let count = |test: &dyn Fn(&RunRow) -> bool| runs.iter().filter(|run| test(run)).count() as u64;
     let located = |status| move |run: &RunRow| run.outcome == status && run.decisive_node.is_some();
     Headline {

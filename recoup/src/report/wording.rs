@@ -1,6 +1,6 @@
 //! The words and figures that the page and the Markdown share, so that they cannot disagree.
 
-use super::model::{Group, Headline, Outcomes, Rate, Report};
+use super::model::{Breakdown, Group, Headline, Outcomes, Rate, Report};
 use crate::trajectory::Status;
 use crate::verdict::{Class, Party};
 
@@ -65,6 +65,12 @@ pub(super) fn verdict(headline: &Headline) -> String {
     } else if success + failure == 0 {
         let (subject, verb) = if all == 1 { ("The outcome", "is") } else { ("The outcomes", "are") };
         format!("{subject} of {} {verb} unknown.", runs(all))
+    } else if unknown > success + failure {
+        let of_the_others = match success + failure {
+            1 => format!("the other {}", if failure == 1 { "failed" } else { "passed" }),
+            scored => format!("{} of the other {} failed", number(failure), number(scored)),
+        };
+        format!("{} of {} have no outcome; {of_the_others}.", number(unknown), runs(all))
     } else if failure == 0 {
         format!("None of {} failed.", counted(success, "scored run", "scored runs"))
     } else {
@@ -93,7 +99,7 @@ pub(super) fn verdict_details(report: &Report) -> String {
             interval(success)
         ));
     }
-    if headline.outcomes.unknown > 0 && headline.outcomes.scored() > 0 {
+    if headline.outcomes.unknown > 0 && headline.outcomes.unknown <= headline.outcomes.scored() {
         let be = if headline.outcomes.unknown == 1 { "has" } else { "have" };
         sentences.push(format!("{} {be} no outcome yet.", runs(headline.outcomes.unknown)));
     }
@@ -106,7 +112,8 @@ pub(super) fn verdict_details(report: &Report) -> String {
         ));
     }
     if headline.suspected > 0 {
-        sentences.push(format!("{} without an outcome look like failures.", runs(headline.suspected)));
+        let look = if headline.suspected == 1 { "looks like a failure" } else { "look like failures" };
+        sentences.push(format!("{} without an outcome {look}.", runs(headline.suspected)));
     }
     if let (Some(failed), Some(passed)) = (headline.median_steps_failure, headline.median_steps_success) {
         sentences.push(format!(
@@ -189,13 +196,21 @@ pub(super) fn dimension(by: &str) -> &'static str {
 }
 
 /// Plural of the same.
-pub(super) fn dimensions(by: &str) -> &'static str {
+fn dimensions(by: &str) -> &'static str {
     match by {
         "task" => "tasks",
         "agent" => "agents",
         "model" => "models",
         "harness" => "harnesses",
         _ => "formats",
+    }
+}
+
+/// `101 tasks`; nothing for a single one.
+pub(super) fn distinct(breakdown: &Breakdown) -> String {
+    match breakdown.values {
+        0 | 1 => String::new(),
+        values => format!("{} {}", number(values), dimensions(breakdown.by)),
     }
 }
 

@@ -30,3 +30,5 @@ mod real_data;
 
 /// The project folder: importing, listing, verdicts, split, forgetting.
 mod store;
+/// The failure report.
+mod report;

@@ -4,9 +4,10 @@
 
 use std::fmt::{self, Write};
 
-use super::super::model::{Positions, Rate, Severities};
-use super::super::wording::{number, percent, rate as rate_words, runs, two_decimals};
+use super::super::model::{Positions, Rate, Severities, TOO_SEVERE};
+use super::super::wording::{number, outcome, percent, rate as rate_words, runs, two_decimals};
 use super::text::Plain;
+use crate::trajectory::Status;
 
 /// One part of a stacked bar.
 pub(super) struct Part {
@@ -23,6 +24,26 @@ const LABELLED: f64 = 0.1;
 
 /// Parts of a whole, in one bar with a legend beneath. Empty parts are left out.
 pub(super) fn stacked(out: &mut String, title: &str, parts: &[Part]) -> fmt::Result {
+    out.push_str("<figure class=stack>");
+    whole(out, title, parts)?;
+    out.push_str("<figcaption><ul class=legend>");
+    let total: u64 = parts.iter().map(|part| part.value).sum();
+    for part in parts.iter().filter(|part| part.value > 0) {
+        write!(
+            out,
+            "<li>{}<span>{}</span> <b>{}</b> <small>{}</small></li>",
+            key(part.style),
+            Plain(&part.name),
+            number(part.value),
+            percent(part.value as f64 / total as f64)
+        )?;
+    }
+    out.push_str("</ul></figcaption></figure>");
+    Ok(())
+}
+
+/// The bar alone, for what is listed beside it with the same keys.
+pub(super) fn whole(out: &mut String, title: &str, parts: &[Part]) -> fmt::Result {
     let total: u64 = parts.iter().map(|part| part.value).sum();
     if total == 0 {
         return Ok(());
@@ -38,7 +59,7 @@ pub(super) fn stacked(out: &mut String, title: &str, parts: &[Part]) -> fmt::Res
         .collect();
     write!(
         out,
-        "<figure class=stack><svg width=\"100%\" height=40 role=img><title>{}</title><desc>{}</desc>",
+        "<svg class=whole width=\"100%\" height=40 role=img><title>{}</title><desc>{}</desc>",
         Plain(title),
         Plain(&words.join(", "))
     )?;
@@ -65,18 +86,7 @@ pub(super) fn stacked(out: &mut String, title: &str, parts: &[Part]) -> fmt::Res
         }
         x += share;
     }
-    out.push_str("</svg><figcaption><ul class=legend>");
-    for (part, share) in shown {
-        write!(
-            out,
-            "<li>{}<span>{}</span> <b>{}</b> <small>{}</small></li>",
-            key(part.style),
-            Plain(&part.name),
-            number(part.value),
-            percent(share)
-        )?;
-    }
-    out.push_str("</ul></figcaption></figure>");
+    out.push_str("</svg>");
     Ok(())
 }
 
@@ -118,27 +128,30 @@ pub(super) fn count_bar(
     )
 }
 
-/// Shares of the same thing in several groups, on one scale: each a mark with its interval.
-pub(super) fn marks(out: &mut String, shares: &[(&'static str, &Rate)]) -> fmt::Result {
+/// Shares of the runs of each outcome, on one scale: each a mark with its interval.
+pub(super) fn marks(out: &mut String, shares: &[(Status, &Rate)], end: f64) -> fmt::Result {
     let words: Vec<String> =
-        shares.iter().map(|(name, share)| format!("{name} {}", rate_words(share))).collect();
+        shares.iter().map(|(status, share)| format!("{} {}", outcome(*status), rate_words(share))).collect();
     open_scale(out, &words.join(", "))?;
     // Drawn from the last to the first, so the first lies on top.
-    for (style, share) in shares.iter().rev() {
-        let (rate, low, high) = (share.rate * 100.0, share.low * 100.0, share.high * 100.0);
+    for (status, share) in shares.iter().rev() {
+        let [rate, low, high] = [share.rate, share.low, share.high].map(|at| at / end * 100.0);
+        let style = status.as_str();
+        let (hollow, radius) = if *status == Status::Failure { ("", 5.5) } else { ("hollow ", 4.5) };
         write!(
             out,
-            "<line class=\"whisker {style}\" x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=12 y2=12></line>"
+            "<line class=\"whisker {style}\" x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=12 y2=12></line>\
+             <circle class=\"{hollow}{style}\" cx=\"{rate:.2}%\" cy=12 r={radius}></circle>"
         )?;
-        match *style {
-            "failure" => write!(out, "<circle class=failure cx=\"{rate:.2}%\" cy=12 r=5.5></circle>")?,
-            hollow => {
-                write!(out, "<circle class=\"hollow {hollow}\" cx=\"{rate:.2}%\" cy=12 r=4.5></circle>")?
-            }
-        }
     }
     out.push_str("</svg>");
     Ok(())
+}
+
+/// The end of a scale that holds every interval: a round share.
+pub(super) fn scale_end<'a>(shares: impl Iterator<Item = &'a Rate>) -> f64 {
+    let most = shares.map(|share| share.high).fold(0.0, f64::max);
+    [0.1, 0.2, 0.4, 0.6, 0.8].into_iter().find(|&end| most <= end).unwrap_or(1.0)
 }
 
 fn open_scale(out: &mut String, title: &str) -> fmt::Result {
@@ -153,22 +166,30 @@ fn open_scale(out: &mut String, title: &str) -> fmt::Result {
     Ok(())
 }
 
-/// The labels under a column of scales.
-pub(super) const AXIS: &str = "<svg class=axis width=\"100%\" height=16 aria-hidden=true>\
-<text x=0 y=12>0%</text><text x=\"50%\" y=12 text-anchor=middle>50%</text><text x=\"100%\" y=12 text-anchor=end>100%</text></svg>";
+/// The labels under a column of scales, as the last of the rows.
+pub(super) fn axis(out: &mut String, end: f64) -> fmt::Result {
+    write!(
+        out,
+        "<div class=\"row scale-end\"><div class=what></div><div class=chart>\
+         <svg class=axis width=\"100%\" height=16 aria-hidden=true><text x=0 y=12>0%</text>\
+         <text x=\"50%\" y=12 text-anchor=middle>{}</text><text x=\"100%\" y=12 text-anchor=end>{}</text></svg></div></div>",
+        percent(end / 2.0),
+        percent(end)
+    )
+}
 
 /// Severities by tenth, with the line above which a failure teaches nothing.
 pub(super) fn severities(out: &mut String, severities: &Severities) -> fmt::Result {
     let most = severities.tenths.iter().copied().max().unwrap_or(0).max(1);
     write!(
         out,
-        "<svg class=severity width=100 height=26 role=img><title>mean severity {}, {} above 0.7</title>",
+        "<svg class=severity width=100 height=26 role=img><title>mean severity {}, {} above {TOO_SEVERE}</title>",
         two_decimals(severities.mean),
         runs(severities.too_severe)
     )?;
     for (tenth, &count) in severities.tenths.iter().enumerate() {
         let height = if count == 0 { 1.0 } else { (count as f64 / most as f64 * 22.0).max(2.5) };
-        let style = if tenth >= 7 { "failure" } else { "mild" };
+        let style = if tenth as f64 / 10.0 >= TOO_SEVERE { "failure" } else { "mild" };
         write!(
             out,
             "<rect class={style} x={} width=8 y={:.1} height={height:.1}></rect>",
@@ -176,9 +197,11 @@ pub(super) fn severities(out: &mut String, severities: &Severities) -> fmt::Resu
             24.0 - height
         )?;
     }
-    out.push_str("<line class=limit x1=70 x2=70 y1=0 y2=26></line></svg>");
-    Ok(())
+    write!(out, "<line class=limit x1={0:.0} x2={0:.0} y1=0 y2=26></line></svg>", TOO_SEVERE * 100.0)
 }
+
+/// Where the histogram's columns stand, in pixels from its top.
+const FLOOR: f64 = 164.0;
 
 /// Decisive steps by tenth of the run.
 pub(super) fn histogram(out: &mut String, positions: &Positions) -> fmt::Result {
@@ -199,7 +222,6 @@ pub(super) fn histogram(out: &mut String, positions: &Positions) -> fmt::Result 
         "<svg class=histogram width=\"100%\" height=190 role=img><title>Decisive steps by tenth of the run</title><desc>{}</desc>",
         Plain(&words.join(", "))
     )?;
-    const FLOOR: f64 = 164.0;
     for (tenth, (&failures, &suspected)) in positions.failures.iter().zip(&positions.suspected).enumerate() {
         let x = tenth as f64 * 10.0;
         let (solid, hatched) = (failures as f64 / most * 140.0, suspected as f64 / most * 140.0);

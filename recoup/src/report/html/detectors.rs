@@ -8,45 +8,28 @@ use super::super::model::{DetectorCount, Example, Rate, Report};
 use super::super::wording::{self, counted, number, percent, place, two_decimals};
 use super::charts;
 use super::text::{Block, Inline, Plain};
+use crate::trajectory::Status;
+
+const HOW: &str = "Share of runs with at least one finding. A detector that fires on failures and not on successes \
+    tells something; the wider apart, the more. Open one for its clearest findings.";
 
 /// A row a detector, which opens to its examples.
 pub(super) fn detectors(out: &mut String, report: &Report) -> fmt::Result {
     let (fired, silent): (Vec<&DetectorCount>, Vec<&DetectorCount>) =
         report.detectors.iter().partition(|detector| detector.findings > 0);
-    if report.detectors.is_empty() {
+    if report.detectors.is_empty() || report.headline.runs == 0 {
         return Ok(());
     }
-    super::section(
-        out,
-        "detectors",
-        "What the detectors saw",
-        "Share of runs with at least one finding. A detector that fires on failures and not on successes tells \
-         something; the wider apart, the more. Open one for its clearest findings.",
-    )?;
+    super::section(out, "detectors", "What the detectors saw", if fired.is_empty() { "" } else { HOW })?;
     if !fired.is_empty() {
-        out.push_str("<ul class=legend>");
-        for (style, name) in
-            [("failure", "failed runs"), ("success", "passed runs"), ("unknown", "unknown outcome")]
-        {
-            let hollow = if style == "failure" { "" } else { " hollow" };
-            write!(
-                out,
-                "<li><svg class=key width=14 height=14 aria-hidden=true><circle class=\"{style}{hollow}\" cx=7 cy=7 r=5></circle></svg>\
-                 <span>{name}</span></li>"
-            )?;
+        let shown = Shown::of(report, &fired);
+        legend(out, &shown)?;
+        out.push_str("<div class=\"rows detectors\">");
+        for (index, detector) in fired.iter().enumerate() {
+            row(out, detector, index == 0, &shown)?;
         }
-        out.push_str("<li class=muted>line: 95% interval</li></ul><div class=\"rows detectors\">");
-    }
-    let listed: BTreeSet<&str> = report.runs.items.iter().map(|run| run.id.as_str()).collect();
-    for (index, detector) in fired.iter().enumerate() {
-        row(out, detector, index == 0, &listed)?;
-    }
-    if !fired.is_empty() {
-        write!(
-            out,
-            "<div class=row><div class=what></div><div class=chart>{}</div></div></div>",
-            charts::AXIS
-        )?;
+        charts::axis(out, shown.scale_end)?;
+        out.push_str("</div>");
     }
     if !silent.is_empty() {
         out.push_str("<p class=tags><span class=muted>Looked and found nothing:</span>");
@@ -64,7 +47,61 @@ pub(super) fn detectors(out: &mut String, report: &Report) -> fmt::Result {
     Ok(())
 }
 
-fn row(out: &mut String, detector: &DetectorCount, open: bool, listed: &BTreeSet<&str>) -> fmt::Result {
+/// What all rows share.
+struct Shown<'a> {
+    /// Outcomes compared. Unknown ones only where they are most, or there is nothing else.
+    outcomes: Vec<Status>,
+    scale_end: f64,
+    /// Runs in the table below, which can be linked to.
+    listed: BTreeSet<&'a str>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(report: &'a Report, fired: &[&DetectorCount]) -> Self {
+        let most_unknown = report.attach.as_ref().is_some_and(|attach| attach.opens);
+        let known = report.headline.outcomes;
+        let outcomes: Vec<Status> = [
+            (Status::Failure, known.failure > 0),
+            (Status::Success, known.success > 0),
+            (Status::Unknown, known.unknown > 0 && (most_unknown || known.failure == 0)),
+        ]
+        .into_iter()
+        .filter_map(|(status, shown)| shown.then_some(status))
+        .collect();
+        let shares = outcomes.iter().flat_map(|&status| fired.iter().filter_map(move |d| share(d, status)));
+        Self {
+            scale_end: charts::scale_end(shares),
+            listed: report.runs.items.iter().map(|run| run.id.as_str()).collect(),
+            outcomes,
+        }
+    }
+}
+
+fn share(detector: &DetectorCount, status: Status) -> Option<&Rate> {
+    match status {
+        Status::Failure => detector.on_failures.as_ref(),
+        Status::Success => detector.on_successes.as_ref(),
+        Status::Unknown => detector.on_unknown.as_ref(),
+    }
+}
+
+fn legend(out: &mut String, shown: &Shown<'_>) -> fmt::Result {
+    out.push_str("<ul class=legend>");
+    for &status in &shown.outcomes {
+        write!(
+            out,
+            "<li><svg class=key width=14 height=14 aria-hidden=true><circle class=\"{}{}\" cx=7 cy=7 r=5></circle></svg>\
+             <span>{} runs</span></li>",
+            if status == Status::Failure { "" } else { "hollow " },
+            status.as_str(),
+            wording::outcome(status)
+        )?;
+    }
+    out.push_str("<li class=muted>line: 95% interval</li></ul>");
+    Ok(())
+}
+
+fn row(out: &mut String, detector: &DetectorCount, open: bool, shown: &Shown<'_>) -> fmt::Result {
     write!(
         out,
         "<details{}><summary class=row><div class=what><b>{}</b><small>{}</small></div><div class=chart>",
@@ -72,23 +109,17 @@ fn row(out: &mut String, detector: &DetectorCount, open: bool, listed: &BTreeSet
         Inline(&detector.name),
         Inline(&detector.capability.replace('_', " "))
     )?;
-    let shares: Vec<(&'static str, &Rate)> = [
-        ("failure", &detector.on_failures),
-        ("success", &detector.on_successes),
-        ("unknown", &detector.on_unknown),
-    ]
-    .into_iter()
-    .filter_map(|(name, share)| share.as_ref().map(|share| (name, share)))
-    .collect();
-    charts::marks(out, &shares)?;
+    let shares: Vec<(Status, &Rate)> =
+        shown.outcomes.iter().filter_map(|&status| Some((status, share(detector, status)?))).collect();
+    charts::marks(out, &shares, shown.scale_end)?;
     out.push_str("</div><div class=value>");
-    for (name, share) in shares {
-        let word = match name {
-            "failure" => "failed",
-            "success" => "passed",
-            _ => "unknown",
-        };
-        write!(out, "<span class=pair><b>{}</b> <small>of {word}</small></span>", percent(share.rate))?;
+    for (status, share) in shares {
+        write!(
+            out,
+            "<span class=pair><b>{}</b> <small>of {}</small></span>",
+            percent(share.rate),
+            wording::outcome(status)
+        )?;
     }
     out.push_str("</div></summary><div class=opened>");
     if !detector.description.is_empty() {
@@ -104,7 +135,7 @@ fn row(out: &mut String, detector: &DetectorCount, open: bool, listed: &BTreeSet
         number(detector.runs.unknown),
         number(detector.decisive)
     )?;
-    detector.examples.iter().try_for_each(|found| example(out, found, listed))?;
+    detector.examples.iter().try_for_each(|found| example(out, found, &shown.listed))?;
     out.push_str("</div></details>");
     Ok(())
 }
@@ -137,9 +168,8 @@ fn example(out: &mut String, example: &Example, listed: &BTreeSet<&str>) -> fmt:
     }
     write!(
         out,
-        "<p class=source><code class=command>{}</code> <small>{} · {}</small></p></article>",
+        "<p class=source><code class=command>{}</code> <small>{}</small></p></article>",
         Plain(&example.command),
-        wording::outcome(example.outcome),
         Inline(&example.uri)
     )
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use super::super::model::{BlameCount, Report};
+use super::super::model::{BlameCount, Report, TOO_SEVERE};
 use super::super::wording::{self, number, rate, runs, two_decimals};
 use super::charts::{self, Part};
 use super::text::{Inline, Plain};
@@ -15,8 +15,13 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
     if blamed.is_empty() {
         return Ok(());
     }
-    super::section(out, "blame", "Who failed", "Only failures that are the agent’s own teach it anything.")?;
     let failures: u64 = blamed.iter().map(|count| count.failures).sum();
+    let how = if failures > 0 {
+        "Only failures that are the agent’s own teach it anything."
+    } else {
+        "No failure is scored yet: these are suspicions."
+    };
+    super::section(out, "blame", "Who failed", how)?;
     let parts: Vec<Part> = blamed
         .iter()
         .map(|count| Part {
@@ -25,12 +30,13 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
             value: if failures > 0 { count.failures } else { count.suspected },
         })
         .collect();
-    charts::stacked(out, if failures > 0 { "Failures by party" } else { "Suspicions by party" }, &parts)?;
+    charts::whole(out, if failures > 0 { "Failures by party" } else { "Suspicions by party" }, &parts)?;
     out.push_str("<div class=rows>");
     for count in blamed {
         write!(
             out,
-            "<div class=row><div class=what><b>{}</b><small>{}</small></div><div class=chart>",
+            "<div class=row><div class=what><b>{} {}</b><small>{}</small></div><div class=chart>",
+            charts::key(count.party.as_str()),
             wording::party(count.party),
             wording::party_meaning(count.party)
         )?;
@@ -46,7 +52,7 @@ pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
         }
         out.push_str("</div><div class=value>");
         if let Some(share) = &count.share {
-            write!(out, "<b>{}</b> <small>{}</small>", number(count.failures), rate(share))?;
+            write!(out, "<span><b>{}</b> <small>{}</small></span>", number(count.failures), rate(share))?;
         }
         if count.suspected > 0 {
             write!(out, "<small>{} suspected</small>", number(count.suspected))?;
@@ -84,7 +90,10 @@ pub(super) fn classes(out: &mut String, report: &Report) -> fmt::Result {
         out,
         "classes",
         "How they failed",
-        "The small columns show severity from 0 to 1; right of the line, above 0.7, a failure has no weight in hindsight training.",
+        &format!(
+            "The small columns show severity from 0 to 1; right of the line, above {TOO_SEVERE}, a failure has no weight in \
+             hindsight training."
+        ),
     )?;
     out.push_str("<div class=rows>");
     for count in found {
@@ -95,9 +104,12 @@ pub(super) fn classes(out: &mut String, report: &Report) -> fmt::Result {
             wording::class_meaning(count.class)
         )?;
         charts::count_bar(out, "failure", count.failures, count.suspected, most)?;
-        write!(out, "</div><div class=value><b>{}</b>", number(count.failures))?;
+        out.push_str("</div><div class=value>");
+        if count.failures > 0 {
+            write!(out, "<b>{}</b>", number(count.failures))?;
+        }
         if count.suspected > 0 {
-            write!(out, "<small>+ {} suspected</small>", number(count.suspected))?;
+            write!(out, "<small>{} suspected</small>", number(count.suspected))?;
         }
         out.push_str("</div><div class=spark>");
         if let Some(severity) = &count.severity {

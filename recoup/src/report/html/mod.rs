@@ -43,9 +43,17 @@ fn page(out: &mut String, report: &Report) -> fmt::Result {
          <meta name=referrer content=no-referrer><title>{}</title><style>{STYLE}</style></head><body>{PATTERNS}<main>",
         Plain(&report.title)
     )?;
-    // Where most outcomes are unknown the figures mean little until they are attached.
-    opening::attach_first(out, report)?;
     opening::opening(out, report)?;
+    let mut body = String::new();
+    sections(&mut body, report)?;
+    contents(out, &body)?;
+    out.push_str(&body);
+    opening::footer(out, report)?;
+    out.push_str("</main></body></html>\n");
+    Ok(())
+}
+
+fn sections(out: &mut String, report: &Report) -> fmt::Result {
     failures::blame(out, report)?;
     failures::classes(out, report)?;
     detectors::detectors(out, report)?;
@@ -55,9 +63,20 @@ fn page(out: &mut String, report: &Report) -> fmt::Result {
     outputs::exports(out, report)?;
     outputs::import(out, report)?;
     next(out, report)?;
-    runs::runs(out, report)?;
-    opening::footer(out, report)?;
-    out.push_str("</main></body></html>\n");
+    runs::runs(out, report)
+}
+
+/// Links to the sections that were written. Only [`section`] writes this markup: in foreign text its
+/// first character is escaped.
+fn contents(out: &mut String, body: &str) -> fmt::Result {
+    out.push_str("<nav aria-label=Contents><ul>");
+    for section in body.split("<section id=").skip(1) {
+        let heading = section.split_once("</h2>").and_then(|(head, _)| head.split_once("><h2>"));
+        if let Some((id, title)) = heading {
+            write!(out, "<li><a href=\"#{id}\">{title}</a></li>")?;
+        }
+    }
+    out.push_str("</ul></nav>");
     Ok(())
 }
 

@@ -17,6 +17,10 @@ pub(super) fn opening(out: &mut String, report: &Report) -> fmt::Result {
         Inline(&report.title),
         Plain(&wording::verdict(headline))
     )?;
+    // Where most outcomes are unknown the figures mean little until they are attached.
+    if let Some(attach) = report.attach.as_ref().filter(|attach| attach.opens) {
+        attach_first(out, report, attach)?;
+    }
     let details = wording::verdict_details(report);
     if !details.is_empty() {
         write!(out, "<p class=lead>{}</p>", Plain(&details))?;
@@ -52,7 +56,7 @@ fn figures(out: &mut String, report: &Report) -> fmt::Result {
     )?;
     match &headline.success_rate {
         Some(rate) => {
-            figure(out, "Success rate", &percent(rate.rate), &format!("95% interval {}", interval(rate)))?
+            figure(out, "Success rate", &percent(rate.rate), &format!("95% interval {}", interval(rate)))?;
         }
         None => figure(out, "Success rate", "–", "nothing is scored yet")?,
     }
@@ -60,7 +64,7 @@ fn figures(out: &mut String, report: &Report) -> fmt::Result {
     if failures > 0 {
         let of = format!("of {}", counted(failures, "failure", "failures"));
         figure(out, "The agent’s own", &number(headline.agent_failures), &of)?;
-    } else {
+    } else if headline.outcomes.unknown > 0 {
         figure(out, "Suspected", &number(headline.suspected), "look like failures")?;
     }
     let may_teach = report.learning.successes + report.learning.failures;
@@ -80,14 +84,13 @@ pub(super) fn figure(out: &mut String, name: &str, value: &str, context: &str) -
     )
 }
 
-/// How to attach outcomes, before anything else where most runs have none.
-pub(super) fn attach_first(out: &mut String, report: &Report) -> fmt::Result {
-    let Some(attach) = report.attach.as_ref().filter(|attach| attach.opens) else { return Ok(()) };
+/// How to attach outcomes, before anything else.
+fn attach_first(out: &mut String, report: &Report, attach: &Attach) -> fmt::Result {
     write!(
         out,
         "<section class=callout id=outcomes><h2>First, attach outcomes</h2>\
-         <p class=lead>{} of {} have no outcome: nothing in the traces says whether they passed. What follows is \
-         diagnosed as a suspicion, and no training set learns from it until an outcome is attached.</p>",
+         <p class=lead>Nothing in the traces of {} of {} says whether they passed. What follows is a suspicion, and no \
+         training set learns from these runs until an outcome is attached.</p>",
         number(attach.unknown),
         runs(report.headline.runs)
     )?;
@@ -127,8 +130,12 @@ pub(super) fn actions(out: &mut String, actions: &[Action]) -> fmt::Result {
     out.push_str("<ol class=actions>");
     for action in actions {
         write!(out, "<li><h3>{}</h3><p>{}</p>", Plain(&action.title), Inline(&action.why))?;
-        for command in &action.commands {
-            write!(out, "<pre class=command><code>{}</code></pre>", Plain(command))?;
+        if !action.commands.is_empty() {
+            out.push_str("<pre class=commands>");
+            for command in &action.commands {
+                write!(out, "<code>{}</code>", Plain(command))?;
+            }
+            out.push_str("</pre>");
         }
         out.push_str("</li>");
     }

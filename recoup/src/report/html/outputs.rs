@@ -39,7 +39,7 @@ pub(super) fn learning(out: &mut String, report: &Report) -> fmt::Result {
     )?;
     if kept_out > 0 {
         let most = learning.kept_out.iter().map(|kept| kept.runs).max().unwrap_or(0);
-        out.push_str("<h3>Kept out, and why</h3><div class=\"rows tight\">");
+        out.push_str("<h3>Kept out, and why</h3><div class=\"rows tight wide\">");
         for kept in &learning.kept_out {
             write!(
                 out,
@@ -125,10 +125,10 @@ fn unreadable(out: &mut String, import: &ImportSummary) -> fmt::Result {
     list(out, "Quarantined records", &import.quarantined, |out, record| {
         write!(out, "<code>{}</code>", Inline(&record.uri))?;
         if let Some(line) = record.line {
-            write!(out, " <b>line {}</b>", number(line))?;
+            write!(out, " <b>line {line}</b>")?;
         }
         if let Some(span) = &record.span {
-            write!(out, " <span class=muted>bytes {}–{}</span>", number(span.start), number(span.end))?;
+            write!(out, " <span class=muted>bytes {}–{}</span>", span.start, span.end)?;
         }
         write!(out, " <span class=tag>{}</span> {}", Inline(&record.code), Inline(&record.reason))
     })?;

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::super::command::short_id;
 use super::super::model::{Report, RunEntry};
-use super::super::wording::{self, number, place, two_decimals};
+use super::super::wording::{self, counted, number, place, two_decimals};
 use super::charts;
 use super::text::{Inline, Plain};
 
@@ -18,7 +18,8 @@ pub(super) fn runs(out: &mut String, report: &Report) -> fmt::Result {
         out,
         "runs",
         "Runs",
-        "The agent’s own diagnosed failures first, the severest on top. A short id is enough for recoup show.",
+        "The agent’s own diagnosed failures first, the severest on top. Nodes and steps count from 0; a short id is \
+         enough for recoup show.",
     )?;
     if runs.left_out > 0 {
         write!(
@@ -72,14 +73,14 @@ fn row(out: &mut String, run: &RunEntry) -> fmt::Result {
         out.push_str("</small>");
     }
     out.push_str("</td><td data-name=\"Decisive step\">");
-    match (run.decisive_node, run.decisive_step) {
-        (Some(_), Some(step)) => {
-            charts::position(out, step, run.steps)?;
-            write!(out, "<small>step {step} of {}</small>", number(run.steps as u64))?;
-        }
-        (Some(node), None) => write!(out, "<small>{}</small>", place(node, None))?,
-        (None, _) => write!(out, "<small>{} steps</small>", number(run.steps as u64))?,
+    if let Some(step) = run.decisive_step {
+        charts::position(out, step, run.steps)?;
     }
+    if let Some(node) = run.decisive_node {
+        write!(out, "<small>{}</small>", place(node, run.decisive_step))?;
+    }
+    let of = if run.decisive_node.is_some() { "of " } else { "" };
+    write!(out, "<small>{of}{}</small>", counted(run.steps as u64, "step", "steps"))?;
     out.push_str("</td><td data-name=Why>");
     if let Some(why) = &run.explanation {
         write!(out, "<details class=why><summary>{0}</summary></details>", Inline(why))?;

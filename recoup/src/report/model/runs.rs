@@ -1,0 +1,138 @@
+//! The runs: in groups, by what they may teach, as they were read, and one by one.
+
+use serde::Serialize;
+
+use super::super::input::SkippedRow;
+use super::{Capped, Outcomes, Rate};
+use crate::trajectory::Status;
+use crate::verdict::{Class, Party, Side};
+use crate::warning::{Loss, Quarantine};
+
+/// Success by one attribute.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Breakdown {
+    /// `task`, `agent`, `model`, `harness` or `format`.
+    pub by: &'static str,
+    /// Distinct values, not counting "not recorded".
+    pub values: u64,
+    /// The ones with the most failures first.
+    pub groups: Vec<Group>,
+    /// All others together.
+    pub rest: Option<Group>,
+    /// How many groups those are.
+    pub pooled: u64,
+}
+
+/// Runs that share an attribute.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// The shared value; `None` where the runs do not say, or for the rest.
+    pub name: Option<String>,
+    /// Runs by outcome.
+    pub outcomes: Outcomes,
+    /// Failures that are the agent's own.
+    pub agent_failures: u64,
+    /// Share of successes among scored runs.
+    pub success_rate: Option<Rate>,
+}
+
+/// Which runs may be learned from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Learning {
+    /// Successful runs on the training side.
+    pub successes: u64,
+    /// Failed runs on the training side with an admitted diagnosis.
+    pub failures: u64,
+    /// All others, each under the first reason that applies.
+    pub kept_out: Vec<KeptOut>,
+}
+
+/// Runs that may not be learned from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeptOut {
+    /// Stable word.
+    pub code: String,
+    /// For a person.
+    pub reason: String,
+    /// How many.
+    pub runs: u64,
+}
+
+/// What the import could not carry or read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ImportSummary {
+    /// Files looked at.
+    pub files: u64,
+    /// Runs read.
+    pub trajectories: u64,
+    /// New ones.
+    pub new: u64,
+    /// Known ones.
+    pub duplicates: u64,
+    /// Records that could not be read.
+    pub quarantined: Capped<Quarantine>,
+    /// Files that no importer recognized.
+    pub unrecognized: Capped<String>,
+    /// Files that were not read.
+    pub skipped: Capped<SkippedRow>,
+    /// What the records cannot carry.
+    pub losses: Capped<LossCount>,
+}
+
+/// A loss with how often it occurred.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LossCount {
+    /// What was lost.
+    pub loss: Loss,
+    /// How often.
+    pub count: u64,
+}
+
+/// A run in the list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunEntry {
+    /// Trajectory id.
+    pub id: String,
+    /// File.
+    pub uri: String,
+    /// Format.
+    pub format: String,
+    /// Task.
+    pub task: String,
+    /// Agent.
+    pub agent: String,
+    /// Model.
+    pub model: Option<String>,
+    /// Outcome.
+    pub outcome: Status,
+    /// Who failed.
+    pub blame: Option<Party>,
+    /// The rule that says so.
+    pub blame_rule: Option<String>,
+    /// A suspicion, the outcome being unknown.
+    pub suspected: bool,
+    /// Failure class.
+    pub class: Option<Class>,
+    /// Finer mode.
+    pub mode: Option<String>,
+    /// Severity.
+    pub severity: Option<f64>,
+    /// Messages.
+    pub nodes: usize,
+    /// Sampled messages.
+    pub steps: usize,
+    /// Decisive node.
+    pub decisive_node: Option<usize>,
+    /// Decisive step.
+    pub decisive_step: Option<usize>,
+    /// Agent that took it.
+    pub responsible: Option<String>,
+    /// Why.
+    pub explanation: Option<String>,
+    /// Whether the gates admitted the diagnosis.
+    pub admitted: bool,
+    /// Detectors with an unresolved finding.
+    pub detectors: Vec<String>,
+    /// Side of the split.
+    pub split: Option<Side>,
+}
