@@ -18,7 +18,6 @@ mod command;
 mod detectors;
 mod html;
 mod input;
-mod interval;
 mod json;
 mod learning;
 mod markdown;
@@ -35,6 +34,6 @@ pub use self::markdown::markdown;
 pub use self::model::{
     Action, AmbiguousFile, Attach, BlameCount, Breakdown, Capped, ClassCount, DetectorCount, Example, Group,
     Headline, ImportSummary, KeptOut, Learning, LossCount, Named, Outcomes, Positions, Rate, Report,
-    RunEntry, Severities, TOO_SEVERE,
+    RunEntry, Severities,
 };
 pub use self::summary::summarize;

@@ -1,18 +1,19 @@
 //! The report's figures, each counted once.
 
+use crate::triage::SEVERITY_MAX_TRAINED;
 use std::collections::BTreeMap;
 
 use super::breakdown::breakdowns;
 use super::detectors::detectors;
 use super::input::{ImportRow, ReportInput, RunRow};
-use super::interval::wilson;
 use super::learning::learning;
 use super::model::{
     BlameCount, Capped, ClassCount, Headline, ImportSummary, LossCount, Named, Outcomes, Positions, Rate,
-    Report, RunEntry, Severities, TOO_SEVERE,
+    Report, RunEntry, Severities,
 };
 use super::wording::clip;
 use super::{advice, breakdown};
+use crate::statistics::{Interval, Z_95, wilson};
 use crate::trajectory::Status;
 use crate::verdict::{Class, Party};
 
@@ -60,7 +61,10 @@ pub fn summarize(input: &ReportInput) -> Report {
 
 /// A share with its interval; `None` without trials.
 pub(super) fn share(hits: u64, of: u64) -> Option<Rate> {
-    wilson(hits, of).map(|(low, high)| Rate { hits, of, rate: hits as f64 / of as f64, low, high })
+    (of > 0).then(|| {
+        let Interval { rate, low, high } = wilson(hits, of, Z_95);
+        Rate { hits, of, rate, low, high }
+    })
 }
 
 /// Whether a failure, scored, is the agent's own.
@@ -151,7 +155,7 @@ fn severities(values: impl Iterator<Item = f64>) -> Option<Severities> {
         let value = value.clamp(0.0, 1.0);
         all.runs += 1;
         sum += value;
-        all.too_severe += u64::from(value > TOO_SEVERE);
+        all.too_severe += u64::from(value > SEVERITY_MAX_TRAINED);
         if let Some(tenth) = all.tenths.get_mut(((value * 10.0) as usize).min(9)) {
             *tenth += 1;
         }

@@ -3,3 +3,6 @@
 mod wilson;
 
 pub use self::wilson::{Interval, wilson};
+
+/// Two-sided 95 % quantile of the standard normal distribution.
+pub const Z_95: f64 = 1.959_963_984_540_054;

@@ -4,7 +4,7 @@ use crate::trajectory::{Part, Role, Status, TerminationKind, Trajectory};
 use crate::verdict::{Class, FailureClass, Finding};
 
 /// Severity above which a failure teaches nothing.
-const SEVERITY_MAX_TRAINED: f64 = 0.7;
+pub const SEVERITY_MAX_TRAINED: f64 = 0.7;
 
 /// What a detector's finding says about the class: detector, class, mode, severity. Hallucinated
 /// observations, contradictions and destructive misuse stand above [`SEVERITY_MAX_TRAINED`].

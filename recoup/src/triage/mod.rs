@@ -8,4 +8,4 @@ mod class;
 pub(crate) mod failure_text;
 
 pub use self::blame::{RULES, blame};
-pub use self::class::{failure_class, knows_detector, loss_weight};
+pub use self::class::{SEVERITY_MAX_TRAINED, failure_class, knows_detector, loss_weight};

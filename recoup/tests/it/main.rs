@@ -28,7 +28,7 @@ mod not_a_trace;
 /// Real traces that nobody here wrote: the counts an importer must reproduce.
 mod real_data;
 
-/// The project folder: importing, listing, verdicts, split, forgetting.
-mod store;
 /// The failure report.
 mod report;
+/// The project folder: importing, listing, verdicts, split, forgetting.
+mod store;

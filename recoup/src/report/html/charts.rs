@@ -2,9 +2,10 @@
 //! its column on a phone and on paper without scaling its text. Each says its content in words, in a
 //! `<title>` and `<desc>` or in the text beside it, so color is never the only carrier.
 
+use crate::triage::SEVERITY_MAX_TRAINED;
 use std::fmt::{self, Write};
 
-use super::super::model::{Positions, Rate, Severities, TOO_SEVERE};
+use super::super::model::{Positions, Rate, Severities};
 use super::super::wording::{number, outcome, percent, rate as rate_words, runs, two_decimals};
 use super::text::Plain;
 use crate::trajectory::Status;
@@ -183,13 +184,13 @@ pub(super) fn severities(out: &mut String, severities: &Severities) -> fmt::Resu
     let most = severities.tenths.iter().copied().max().unwrap_or(0).max(1);
     write!(
         out,
-        "<svg class=severity width=100 height=26 role=img><title>mean severity {}, {} above {TOO_SEVERE}</title>",
+        "<svg class=severity width=100 height=26 role=img><title>mean severity {}, {} above {SEVERITY_MAX_TRAINED}</title>",
         two_decimals(severities.mean),
         runs(severities.too_severe)
     )?;
     for (tenth, &count) in severities.tenths.iter().enumerate() {
         let height = if count == 0 { 1.0 } else { (count as f64 / most as f64 * 22.0).max(2.5) };
-        let style = if tenth as f64 / 10.0 >= TOO_SEVERE { "failure" } else { "mild" };
+        let style = if tenth as f64 / 10.0 >= SEVERITY_MAX_TRAINED { "failure" } else { "mild" };
         write!(
             out,
             "<rect class={style} x={} width=8 y={:.1} height={height:.1}></rect>",
@@ -197,7 +198,11 @@ pub(super) fn severities(out: &mut String, severities: &Severities) -> fmt::Resu
             24.0 - height
         )?;
     }
-    write!(out, "<line class=limit x1={0:.0} x2={0:.0} y1=0 y2=26></line></svg>", TOO_SEVERE * 100.0)
+    write!(
+        out,
+        "<line class=limit x1={0:.0} x2={0:.0} y1=0 y2=26></line></svg>",
+        SEVERITY_MAX_TRAINED * 100.0
+    )
 }
 
 /// Where the histogram's columns stand, in pixels from its top.

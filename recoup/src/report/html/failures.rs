@@ -1,9 +1,10 @@
 //! Who failed, how, and where in the run.
 
+use crate::triage::SEVERITY_MAX_TRAINED;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use super::super::model::{BlameCount, Report, TOO_SEVERE};
+use super::super::model::{BlameCount, Report};
 use super::super::wording::{self, number, rate, runs, two_decimals};
 use super::charts::{self, Part};
 use super::text::{Inline, Plain};
@@ -91,7 +92,7 @@ pub(super) fn classes(out: &mut String, report: &Report) -> fmt::Result {
         "classes",
         "How they failed",
         &format!(
-            "The small columns show severity from 0 to 1; right of the line, above {TOO_SEVERE}, a failure has no weight in \
+            "The small columns show severity from 0 to 1; right of the line, above {SEVERITY_MAX_TRAINED}, a failure has no weight in \
              hindsight training."
         ),
     )?;

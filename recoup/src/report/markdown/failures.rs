@@ -1,8 +1,9 @@
 //! Who failed, how, by what signs and where in the run.
 
+use crate::triage::SEVERITY_MAX_TRAINED;
 use std::fmt::{self, Write};
 
-use super::super::model::{DetectorCount, Example, Report, TOO_SEVERE};
+use super::super::model::{DetectorCount, Example, Report};
 use super::super::wording::{self, number, place, runs, two_decimals};
 use super::fence::{cell, code, fenced, prose};
 use super::{counts, share};
@@ -36,7 +37,7 @@ pub(super) fn classes(out: &mut String, report: &Report) -> fmt::Result {
         return Ok(());
     }
     writeln!(out, "## How they failed\n")?;
-    writeln!(out, "| Class | Failures | Suspected | Mean severity | Above {TOO_SEVERE} | Modes |")?;
+    writeln!(out, "| Class | Failures | Suspected | Mean severity | Above {SEVERITY_MAX_TRAINED} | Modes |")?;
     writeln!(out, "| --- | ---: | ---: | ---: | ---: | --- |")?;
     for count in found {
         writeln!(

@@ -39,9 +39,6 @@ pub struct ClassCount {
     pub modes: BTreeMap<String, u64>,
 }
 
-/// Severity above which a failure's loss weight is 0 (see [`crate::verdict::FailureClass`]).
-pub const TOO_SEVERE: f64 = 0.7;
-
 /// Distribution of severities.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Severities {
@@ -51,7 +48,7 @@ pub struct Severities {
     pub mean: f64,
     /// Runs in each tenth of 0 … 1.
     pub tenths: [u64; 10],
-    /// Runs above [`TOO_SEVERE`].
+    /// Runs above [`crate::triage::SEVERITY_MAX_TRAINED`].
     pub too_severe: u64,
 }
 

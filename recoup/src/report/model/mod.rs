@@ -5,9 +5,7 @@ mod runs;
 
 use serde::Serialize;
 
-pub use self::failures::{
-    BlameCount, ClassCount, DetectorCount, Example, Named, Positions, Severities, TOO_SEVERE,
-};
+pub use self::failures::{BlameCount, ClassCount, DetectorCount, Example, Named, Positions, Severities};
 pub use self::runs::{Breakdown, Group, ImportSummary, KeptOut, Learning, LossCount, RunEntry};
 use super::input::ExportRow;
 
