@@ -107,7 +107,7 @@ fn document(
             .map_err(|error| RecordError::new(error.code, format!("steps[{index}]: {error}")))?;
     }
     let native = ["trajectory_id", "session_id"].into_iter().find_map(|key| root.clone().take_text(key));
-    run.task = Task::from_goal(row::goal(&run));
+    run.task = row::derived_task(&run);
     let stated = stated_outcome(extra.as_ref(), scoring);
     run.extra.extend(root.rest());
     run.extra.extend(extra.map(|extra| ("extra".to_owned(), extra)));

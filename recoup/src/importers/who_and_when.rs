@@ -44,7 +44,7 @@ impl Importer for WhoAndWhen {
 }
 
 fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut row = Object::parse(record.parse()?, "run")?;
+    let mut row: Object<'_> = record.parse()?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let history = row.take("history").ok_or_else(|| missing("history"))?;
     for (index, raw) in elements(history, "history")?.into_iter().enumerate() {

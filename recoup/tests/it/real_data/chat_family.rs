@@ -8,7 +8,7 @@ use std::sync::Arc;
 use recoup::trajectory::{Part, Role, Status, TerminationKind};
 use serde_json::Value;
 
-use recoup::importers::{IMPORTERS, ImportOptions, detect, sources_from_paths};
+use recoup::importers::{IMPORTERS, ImportOptions, Importer, detect, sources_from_paths};
 
 use crate::harness::{Imported, import, shared_data};
 
@@ -27,6 +27,7 @@ fn assert_count(expected: &Value, field: &str, actual: usize) {
 fn import_folder(path: &Path, format: &str) -> Imported {
     let imported = import(&[path]);
     assert_eq!(imported.quarantined, []);
+    assert_eq!(imported.problems, []);
     for run in imported.trajectories() {
         assert_eq!(run.source.format, format, "{}", run.source.uri);
     }
@@ -151,11 +152,12 @@ fn files_beside_traces_are_not_recognized() {
         "mini-swe-agent/tests/test_data/results.json",
         "expected_counts.json",
     ];
-    let paths: Vec<String> = paths.iter().map(|path| root.join(path).to_string_lossy().into_owned()).collect();
+    let paths: Vec<String> =
+        paths.iter().map(|path| root.join(path).to_string_lossy().into_owned()).collect();
     let (sources, problems) = sources_from_paths(&paths, &Arc::new(ImportOptions::default()));
     assert_eq!((sources.len(), problems.len()), (7, 0));
     for source in sources {
-        let importer = detect(&source).unwrap().map(|importer| importer.format());
+        let importer = detect(&source).unwrap().map(Importer::format);
         assert_eq!(importer, None, "{}", source.uri());
     }
 }
@@ -164,8 +166,12 @@ fn files_beside_traces_are_not_recognized() {
 #[test]
 fn traces_of_other_formats_are_left_alone() {
     let Some(root) = shared_data("") else { return };
-    let folders =
-        [("tau-bench", "tau-bench"), ("tau2", "tau2"), ("who-and-when", "who_and_when"), ("atif", "derived_atif")];
+    let folders = [
+        ("tau-bench", "tau-bench"),
+        ("tau2", "tau2"),
+        ("who-and-when", "who_and_when"),
+        ("atif", "derived_atif"),
+    ];
     let unseen = ["sharegpt", "agentrx", "openai-chat"];
     let paths = [root.to_string_lossy().into_owned()];
     let (sources, _) = sources_from_paths(&paths, &Arc::new(ImportOptions::default()));
