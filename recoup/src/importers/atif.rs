@@ -2,7 +2,7 @@
 //!
 //! A step becomes one message, and its observation a message of the tools right after it. What a
 //! message has no place for stays in its `extra` under ATIF's names, so that
-//! [`crate::exporters::atif()`] writes the document again. Strict readers forbid unknown keys; what
+//! [`crate::exporters::atif::atif`] writes the document again. Strict readers forbid unknown keys; what
 //! recoup knows beyond ATIF travels under `extra.recoup` and is read back here.
 //!
 //! An embedded subagent's trajectory is a run of its own.
