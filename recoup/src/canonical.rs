@@ -78,28 +78,46 @@ pub fn canonicalize(text: &str) -> Result<String, CanonicalError> {
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
     let mut clean_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0c => "\\f",
-            0x00..0x20 => "",
-            _ => continue,
-        };
+    while let Some(at) = next_escaped(text.as_bytes(), clean_from) {
         out.push_str(&text[clean_from..at]);
-        if escape.is_empty() {
-            let _ = write!(out, "\\u{byte:04x}");
-        } else {
-            out.push_str(escape);
+        let byte = text.as_bytes()[at];
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x08 => out.push_str("\\b"),
+            0x0c => out.push_str("\\f"),
+            _ => {
+                let _ = write!(out, "\\u{byte:04x}");
+            }
         }
         clean_from = at + 1;
     }
     out.push_str(&text[clean_from..]);
     out.push('"');
+}
+
+/// Position of the first byte from `from` on that a string must escape. Eight bytes are looked at
+/// together: most text needs no escape for long stretches, and all stored text passes here.
+fn next_escaped(bytes: &[u8], from: usize) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & (ONES << 7);
+    let mut at = from;
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*chunk);
+        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+        let found = below(word, 0x20) | quote | backslash;
+        if found != 0 {
+            // A borrow can only falsify bytes above the first hit, so the lowest one is true.
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..)?.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0x00..0x20));
+    rest.map(|offset| at + offset)
 }
 
 /// Appends a finite double in canonical form.
@@ -374,6 +392,18 @@ mod tests {
             canonicalize("123456789012345678901234567890").as_deref(),
             Ok("123456789012345678901234567890")
         );
+    }
+
+    #[test]
+    fn escapes_are_found_wherever_they_stand() {
+        for (byte, escape) in [('"', "\\\""), ('\\', "\\\\"), ('\u{1f}', "\\u001f"), ('\0', "\\u0000")] {
+            for before in 0..20 {
+                let clean = "é\u{7f}~ !#[]".chars().cycle().take(before).collect::<String>();
+                let mut out = String::new();
+                super::write_string(&mut out, &format!("{clean}{byte}{byte}{clean}"));
+                assert_eq!(out, format!("\"{clean}{escape}{escape}{clean}\""));
+            }
+        }
     }
 
     #[test]

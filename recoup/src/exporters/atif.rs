@@ -4,6 +4,7 @@
 //! outcome, a tool's exit code, a task's key) stands under `extra.recoup`, and only where it differs
 //! from what a reader would assume; what has no place even there is a loss.
 
+mod content;
 mod observation;
 mod step;
 
@@ -15,7 +16,6 @@ use crate::importers::Scoring;
 use crate::importers::atif::{VERSION, stated_outcome, tool_definitions};
 use crate::importers::row;
 use crate::json::Json;
-use crate::task::Task;
 use crate::trajectory::{Agent, Harness, Hidden, Role, Trajectory};
 use crate::warning::Loss;
 
@@ -144,7 +144,7 @@ fn own(trajectory: &Trajectory, stated: Option<&Json>, extra: Map<String, Value>
     let outcome = trajectory.outcome();
     set("outcome", *outcome != stated_outcome(stated, &Scoring::default()), json!(outcome));
     let task = &trajectory.task;
-    set("task", *task != Task::from_goal(row::goal(trajectory)), json!(task));
+    set("task", *task != row::derived_task(trajectory), json!(task));
     let harness_read = Some(harness(trajectory));
     set("harness", trajectory.harness != harness_read, json!(trajectory.harness));
     set("agents", trajectory.agents != agents_read(trajectory), json!(trajectory.agents));

@@ -36,7 +36,7 @@ impl Importer for AgentRx {
 
 /// One label per failure: its own members, whether it is the root cause, and the run's summary.
 fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut row = Object::parse(record.parse()?, "record")?;
+    let mut row: Object<'_> = record.parse()?;
     let run = row.take_id("trajectory_id").ok_or_else(|| missing("trajectory_id"))?;
     let failures = row.take("failures").ok_or_else(|| missing("failures"))?;
     let root = row.take("root_cause");

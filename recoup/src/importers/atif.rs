@@ -2,7 +2,7 @@
 //!
 //! A step becomes one message, and its observation a message of the tools right after it. What a
 //! message has no place for stays in its `extra` under ATIF's names, so that
-//! [`crate::exporters::atif()`] writes the document again. Strict readers forbid unknown keys; what
+//! [`crate::exporters::atif::atif`] writes the document again. Strict readers forbid unknown keys; what
 //! recoup knows beyond ATIF travels under `extra.recoup` and is read back here.
 //!
 //! An embedded subagent's trajectory is a run of its own.
@@ -107,7 +107,7 @@ fn document(
             .map_err(|error| RecordError::new(error.code, format!("steps[{index}]: {error}")))?;
     }
     let native = ["trajectory_id", "session_id"].into_iter().find_map(|key| root.clone().take_text(key));
-    run.task = Task::from_goal(row::goal(&run));
+    run.task = row::derived_task(&run);
     let stated = stated_outcome(extra.as_ref(), scoring);
     run.extra.extend(root.rest());
     run.extra.extend(extra.map(|extra| ("extra".to_owned(), extra)));

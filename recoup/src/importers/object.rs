@@ -65,10 +65,9 @@ impl<'a> Object<'a> {
             .or_else(|| self.take_integer(key).map(|number| number.to_string()))
     }
 
-    /// Adds a member, or replaces the one of that name.
-    pub(super) fn set(&mut self, key: &'a str, value: &'a RawValue) {
-        self.0.retain(|(name, _)| name != key);
-        self.0.push((Cow::Borrowed(key), value));
+    /// Adds a member after the others.
+    pub(super) fn push(&mut self, key: Cow<'a, str>, value: &'a RawValue) {
+        self.0.push((key, value));
     }
 
     /// True without members.
@@ -111,7 +110,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
 }
 
 /// A string that borrows from its source where no escape stands in it.
-struct Text<'a>(Cow<'a, str>);
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -204,6 +203,12 @@ pub(super) fn wrong_type(place: &str, wanted: &str) -> RecordError {
 /// The error for a field that the format demands.
 pub(super) fn missing(place: &str) -> RecordError {
     RecordError::new("missing-field", format!("`{place}` is missing"))
+}
+
+/// The error for a speaker that the format does not know; `word` is as long as the trace likes.
+pub(super) fn unknown_role(field: &str, word: &str) -> RecordError {
+    let word: String = word.chars().take(40).collect();
+    RecordError::new("unknown-role", format!("`{field}` is `{word}`"))
 }
 
 fn within(error: serde_json::Error, place: &str) -> RecordError {

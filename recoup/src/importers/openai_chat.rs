@@ -10,12 +10,14 @@ mod message;
 mod tools;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
-use serde_json::value::RawValue;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 
 pub(super) use self::message::{function, push_messages};
 pub(super) use self::tools::tools;
-use super::object::{Object, missing};
+use super::object::{Object, Text, missing};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Layout, Outline, Probe, Scoring, Shape, Sink, Source, row};
 use crate::task::Task;
@@ -60,21 +62,52 @@ pub(super) fn is_conversation(outline: &Outline) -> bool {
     })
 }
 
+/// A row with its messages already apart: they are most of its bytes, and this way each is scanned
+/// once less.
+struct Row<'a> {
+    messages: Option<Vec<Object<'a>>>,
+    rest: Object<'a>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Row<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Row<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a row of chat messages")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let (mut messages, mut rest) = (None, Object::default());
+                while let Some(Text(key)) = map.next_key()? {
+                    if key == "messages" {
+                        messages = map.next_value()?;
+                    } else {
+                        rest.push(key, map.next_value()?);
+                    }
+                }
+                Ok(Row { messages, rest })
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
 fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut losses = BTreeSet::new();
-    let whole: &RawValue = record.parse()?;
-    let row = if whole.get().starts_with('[') {
-        push_messages(whole, &mut run, &mut losses)?;
+    let row = if record.bytes.starts_with(b"[") {
+        push_messages(record.parse()?, &mut run, &mut losses)?;
         Object::default()
     } else {
-        let mut row = Object::parse(whole, "row")?;
-        let messages = row.take("messages").ok_or_else(|| missing("messages"))?;
-        push_messages(messages, &mut run, &mut losses)?;
+        let Row { messages, mut rest } = record.parse()?;
+        push_messages(messages.ok_or_else(|| missing("messages"))?, &mut run, &mut losses)?;
         for key in ["tools", "functions"] {
-            take_tools(&mut row, key, &mut run, &mut losses);
+            take_tools(&mut rest, key, &mut run, &mut losses);
         }
-        row
+        rest
     };
     let native = row::settle(&mut run, row, scoring);
     emit_losses(losses, sink)?;

@@ -163,6 +163,8 @@ impl Probe {
     pub fn layout(&self) -> Layout {
         match self.shape {
             Shape::Array => Layout::Elements(&[]),
+            // A first line longer than the head may be one of several; if it is not, it is still a line.
+            Shape::Object if !self.complete && !self.head.contains(&b'\n') => Layout::Lines,
             Shape::Object => Layout::Document,
             _ => Layout::Lines,
         }

@@ -7,7 +7,7 @@ use super::Scoring;
 use super::object::{Object, boolean, is_object, json_object, number};
 use crate::json::Json;
 use crate::task::Task;
-use crate::trajectory::{Outcome, Role, Trajectory};
+use crate::trajectory::{Node, Outcome, Role, Trajectory};
 
 /// Names of the run's own id, the most particular first.
 const RUN_IDS: [&str; 4] = ["trajectory_id", "run_id", "session_id", "id"];
@@ -33,9 +33,8 @@ pub(super) fn settle(run: &mut Trajectory, mut row: Object<'_>, scoring: &Scorin
         [(_, only)] => Some(only.clone()),
         _ => Some(json_object(gold)),
     };
-    let goal = goal(run);
     let task = TASK_IDS.iter().find_map(|name| row.take_id(name));
-    run.task = task.map_or_else(|| Task::from_goal(goal.as_str()), |key| Task::named(key, goal.as_str()));
+    run.task = task.map_or_else(|| derived_task(run), |key| Task::named(key, goal(run)));
     run.trial = row.take_integer("trial");
     run.seed = row.take_integer("seed");
     let native = RUN_IDS.iter().find_map(|name| row.take_text(name)).map(std::borrow::Cow::into_owned);
@@ -59,6 +58,17 @@ pub(crate) fn goal(run: &Trajectory) -> String {
         nodes.find_map(|node| Some(node.text()).filter(|text| !text.trim().is_empty()))
     };
     first(Role::User).or_else(|| first(Role::System)).unwrap_or_default()
+}
+
+/// The task of a run whose source names none. Where nobody states a goal, its first words stand in
+/// for one in the key, lest all such runs count as one task.
+pub(crate) fn derived_task(run: &Trajectory) -> Task {
+    let goal = goal(run);
+    if !goal.is_empty() {
+        return Task::from_goal(goal);
+    }
+    let first = run.nodes.iter().map(Node::text).find(|text| !text.trim().is_empty());
+    Task { goal, ..Task::from_goal(first.unwrap_or_default()) }
 }
 
 /// The outcome that a row states: of the score the user chose, else of its pass flag, else of its

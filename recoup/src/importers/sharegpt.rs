@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
-use super::object::{Object, elements, json_object, missing};
+use super::object::{Object, elements, json_object, missing, unknown_role};
 use super::openai_chat::{emit_losses, function, take_tools};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row};
@@ -55,7 +55,7 @@ fn role(from: &str) -> Option<Role> {
 }
 
 fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut row = Object::parse(record.parse()?, "row")?;
+    let mut row: Object<'_> = record.parse()?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut losses = BTreeSet::new();
     if let Some(system) = row.take_text("system").filter(|system| !system.is_empty()) {
@@ -77,7 +77,7 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
 fn turn(raw: &RawValue) -> Result<Node, RecordError> {
     let mut turn = Object::parse(raw, "turn")?;
     let from = turn.take_text("from").ok_or_else(|| missing("from"))?;
-    let role = role(&from).ok_or_else(|| RecordError::new("unknown-role", format!("`from` is `{from}`")))?;
+    let role = role(&from).ok_or_else(|| unknown_role("from", &from))?;
     let value = turn.take_text("value").map(Cow::into_owned);
     let parts = match (role, value) {
         (Role::Tool, value) => {

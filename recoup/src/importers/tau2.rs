@@ -78,7 +78,7 @@ fn read(
     scoring: &Scoring,
     sink: &mut dyn Sink,
 ) -> Result<(), Stop> {
-    let mut row = Object::parse(record.parse()?, "simulation")?;
+    let mut row: Object<'_> = record.parse()?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut losses = BTreeSet::new();
     let native = row.take_id("id").ok_or_else(|| missing("id"))?;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::object::{Object, is_object, json_object, missing, number};
+use super::object::{Object, elements, is_object, json_object, missing, number};
 use super::openai_chat::{emit_losses, is_conversation, push_messages};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source, row};
@@ -45,10 +45,12 @@ impl Importer for TauBench {
 }
 
 fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut row = Object::parse(record.parse()?, "run")?;
+    let mut row: Object<'_> = record.parse()?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut losses = BTreeSet::new();
-    push_messages(row.take("traj").ok_or_else(|| missing("traj"))?, &mut run, &mut losses)?;
+    let traj = row.take("traj").ok_or_else(|| missing("traj"))?;
+    let messages = elements(traj, "traj")?.into_iter().map(|raw| Object::parse(raw, "traj[]"));
+    push_messages(messages.collect::<Result<_, _>>()?, &mut run, &mut losses)?;
     let task_id = row.take_id("task_id").ok_or_else(|| missing("task_id"))?;
     let reward = row.take("reward").and_then(number).ok_or_else(|| missing("reward"))?;
     let mut info = Object::parse(row.take("info").ok_or_else(|| missing("info"))?, "info")?;

@@ -44,7 +44,7 @@ impl Importer for WhoAndWhen {
 }
 
 fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut row = Object::parse(record.parse()?, "run")?;
+    let mut row: Object<'_> = record.parse()?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let history = row.take("history").ok_or_else(|| missing("history"))?;
     for (index, raw) in elements(history, "history")?.into_iter().enumerate() {
@@ -100,14 +100,14 @@ fn role(agent: &str, first: bool) -> Role {
 }
 
 fn set_prompts(prompts: Object<'_>, run: &mut Trajectory) {
-    for (name, prompt) in prompts.rest() {
-        let prompt = prompt.to_value().as_str().map(str::to_owned);
-        if let Some(agent) = run.agents.iter_mut().find(|agent| agent.name == name) {
-            agent.system_prompt = prompt;
-        } else {
-            run.agents.push(Agent { name, model: None, system_prompt: prompt });
-        }
+    let mut prompts = prompts.rest();
+    let words = |prompt: Json| prompt.to_value().as_str().map(str::to_owned);
+    for agent in &mut run.agents {
+        agent.system_prompt = prompts.remove(&agent.name).and_then(words);
     }
+    // Agents that never came to speak.
+    let silent = prompts.into_iter();
+    run.agents.extend(silent.map(|(name, prompt)| Agent { name, model: None, system_prompt: words(prompt) }));
 }
 
 /// Takes the label out of a row: people's answer, which no judge may see.

@@ -43,6 +43,10 @@ use crate::json::Json;
 use crate::task::{EnvironmentRef, Task, VerifierRef};
 use crate::warning::ByteSpan;
 
+/// Authors that are listed as agents. Each message is looked up among them, and a hostile trace can
+/// give each of a million messages an author of its own.
+const AGENTS_MAX: usize = 4096;
+
 /// One run. See the module for its invariants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trajectory {
@@ -239,7 +243,8 @@ impl Trajectory {
 
     /// Appends a message whose `parent` is already set and returns its position.
     pub fn push_under(&mut self, node: Node) -> usize {
-        if !self.agents.iter().any(|agent| agent.name == node.agent) && node.role == Role::Assistant {
+        let listed = |agents: &[Agent]| agents.iter().any(|agent| agent.name == node.agent);
+        if node.role == Role::Assistant && self.agents.len() < AGENTS_MAX && !listed(&self.agents) {
             self.agents.push(Agent { name: node.agent.clone(), model: None, system_prompt: None });
         }
         self.nodes.push(node);

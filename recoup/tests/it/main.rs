@@ -16,6 +16,9 @@ mod fuzz_properties;
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 
+/// Damaged fixtures and files of odd sizes: no panic, no endless loop.
+mod importer_damage;
+
 /// Fixture folders: `fixtures/importers/<format>/<case>/input.*` against the snapshot beside it.
 mod importer_fixtures;
 

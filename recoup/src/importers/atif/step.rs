@@ -10,7 +10,7 @@ use super::own::{split, take};
 use crate::importers::RecordError;
 use crate::importers::data_url;
 use crate::importers::object::{
-    Object, elements, is_array, is_object, json_object, missing, text, wrong_type,
+    Object, elements, is_array, is_object, json_object, missing, text, unknown_role, wrong_type,
 };
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Call, Node, Part, Role, ToolCall, ToolResult, Trajectory};
@@ -23,7 +23,7 @@ pub(super) fn push(raw: &RawValue, index: usize, run: &mut Trajectory) -> Result
         "system" => Role::System,
         "user" => Role::User,
         "agent" => Role::Assistant,
-        _ => return Err(RecordError::new("unknown-role", format!("`source` is `{source}`"))),
+        _ => return Err(unknown_role("source", &source)),
     };
     let (extra, mut own) = split(step.take("extra"));
     let mut notes: BTreeMap<String, Json> = BTreeMap::new();
@@ -185,7 +185,7 @@ fn observe(raw: &RawValue, copied: bool, run: &mut Trajectory) -> Result<(), Rec
         if let Some(message) = own.take_if("message", is_object) {
             if begun {
                 let full = std::mem::replace(&mut node, Node::new(Role::Tool, "", Vec::new()));
-                push_observation(full, copied, std::mem::take(&mut notes), run);
+                push_observation(full, copied, &std::mem::take(&mut notes), run);
             }
             let mut message = Object::parse(message, "message")?;
             node.agent = take(&mut message, "agent").unwrap_or_else(|| Role::Tool.as_str().to_owned());
@@ -212,14 +212,14 @@ fn observe(raw: &RawValue, copied: bool, run: &mut Trajectory) -> Result<(), Rec
         rest.extend(form.map(|form| ("content_form".to_owned(), form)));
         notes.push((!rest.is_empty()).then(|| json_object(rest)));
     }
-    push_observation(node, copied, notes, run);
+    push_observation(node, copied, &notes, run);
     Ok(())
 }
 
-fn push_observation(mut node: Node, copied: bool, notes: Vec<Option<Json>>, run: &mut Trajectory) {
+fn push_observation(mut node: Node, copied: bool, notes: &[Option<Json>], run: &mut Trajectory) {
     node.occurrence.copied_context = copied;
     if notes.iter().any(Option::is_some)
-        && let Ok(notes) = Json::from_serialize(&notes)
+        && let Ok(notes) = Json::from_serialize(notes)
     {
         let mut members: BTreeMap<String, Json> = BTreeMap::from([("results".to_owned(), notes)]);
         let known = node.occurrence.extra.take();

@@ -73,16 +73,16 @@ fn part(raw: &RawValue, run: &mut Trajectory, losses: &mut BTreeSet<Loss>) -> Re
 
 fn image(part: &mut Object<'_>, run: &mut Trajectory) -> Option<Part> {
     let url = part.take_text("image_url").or_else(|| part.take_if("image", is_string).and_then(text));
-    let url = match url {
-        Some(url) => url,
-        None => {
-            let mut image = Object::parse(part.take_if("image_url", is_object)?, "image_url").ok()?;
-            let url = image.take_text("url")?;
-            if let Some(detail) = image.get("detail") {
-                part.set("detail", detail);
-            }
-            url
+    let url = if let Some(url) = url {
+        url
+    } else {
+        let mut image = Object::parse(part.take_if("image_url", is_object)?, "image_url").ok()?;
+        let url = image.take_text("url")?;
+        // Left over as the part's own, so that its loss is noted.
+        if let Some(detail) = image.get("detail") {
+            part.push(Cow::Borrowed("detail"), detail);
         }
+        url
     };
     Some(Part::Media(data_url::media(&url, "image/*", run)))
 }

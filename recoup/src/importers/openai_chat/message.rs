@@ -8,35 +8,39 @@ use serde_json::value::RawValue;
 use super::content::{content, result_parts};
 use crate::importers::RecordError;
 use crate::importers::object::{
-    Object, boolean, elements, is_array, is_object, json_object, missing, text, wrong_type,
+    Object, boolean, elements, is_array, is_object, json_object, missing, text, unknown_role, wrong_type,
 };
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, ToolCall, ToolResult, Trajectory};
 use crate::warning::Loss;
 
-/// Appends the messages of a list to a run that is a line.
+/// Appends messages to a run that is a line.
 pub(in crate::importers) fn push_messages(
-    raw: &RawValue,
+    messages: Vec<Object<'_>>,
     run: &mut Trajectory,
     losses: &mut BTreeSet<Loss>,
 ) -> Result<(), RecordError> {
-    for (index, raw) in elements(raw, "messages")?.into_iter().enumerate() {
-        let node = message(raw, run, losses)
+    run.nodes.reserve(messages.len());
+    for (index, message) in messages.into_iter().enumerate() {
+        let node = node(message, run, losses)
             .map_err(|error| RecordError::new(error.code, format!("messages[{index}]: {error}")))?;
         run.push(node);
     }
     Ok(())
 }
 
-fn message(raw: &RawValue, run: &mut Trajectory, losses: &mut BTreeSet<Loss>) -> Result<Node, RecordError> {
-    let mut message = Object::parse(raw, "message")?;
+fn node(
+    mut message: Object<'_>,
+    run: &mut Trajectory,
+    losses: &mut BTreeSet<Loss>,
+) -> Result<Node, RecordError> {
     let word = message.take_text("role").ok_or_else(|| missing("role"))?;
     let role = match &*word {
         "system" | "developer" => Role::System,
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "tool" | "function" => Role::Tool,
-        _ => return Err(RecordError::new("unknown-role", format!("`role` is `{word}`"))),
+        _ => return Err(unknown_role("role", &word)),
     };
     let parts = match role {
         Role::Tool => vec![result(&mut message, run, losses)?],

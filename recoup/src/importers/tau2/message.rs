@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::importers::RecordError;
 use crate::importers::object::{
-    Object, boolean, elements, is_array, is_object, json_object, missing, number, text,
+    Object, boolean, elements, is_array, is_object, json_object, missing, number, text, unknown_role,
 };
 use crate::importers::openai_chat::function;
 use crate::json::Json;
@@ -33,7 +33,7 @@ fn message(raw: &RawValue, first: bool, losses: &mut BTreeSet<Loss>) -> Result<N
     let mut node = match &*word {
         "tool" => Node::new(Role::Tool, Role::Tool.as_str(), results(&mut message)?),
         "assistant" | "user" | "system" => spoken(&word, &mut message)?,
-        _ => return Err(RecordError::new("unknown-role", format!("`role` is `{word}`"))),
+        _ => return Err(unknown_role("role", &word)),
     };
     node.occurrence.at = message.take_text("timestamp").map(Cow::into_owned);
     node.occurrence.call = call(&mut message, losses).map(Box::new);
@@ -120,7 +120,7 @@ fn call(message: &mut Object<'_>, losses: &mut BTreeSet<Loss>) -> Option<Call> {
     if cost.is_none() && usage.is_none() && model.is_none() {
         return None;
     }
-    Some(Call { cost, usage, model, ..Call::default() })
+    Some(Call { model, usage, cost, ..Call::default() })
 }
 
 /// The requestor, as an extra of a user's tool results.
