@@ -533,12 +533,12 @@ mod tests {
         for hostile in ["../secret", "/etc/passwd", "link", "none", "."] {
             assert!(source.sibling(hostile).is_err(), "{hostile}");
         }
-        assert!(source.above("secret").is_err(), "above the imported folder");
+        assert!(source.sibling_above(1, "secret").is_err(), "above the imported folder");
         let root = folder.path().to_path_buf();
         let path = inner.join("a.traj");
         let source = Source::from_path("in/runs/a.traj".to_owned(), path, Some(root), Arc::default());
-        assert_eq!(source.above("secret").unwrap().uri(), "in/secret");
-        assert!(source.above("../secret").is_err());
+        assert_eq!(source.sibling_above(1, "secret").unwrap().uri(), "in/secret");
+        assert!(source.sibling_above(1, "../secret").is_err());
     }
 
     #[test]
