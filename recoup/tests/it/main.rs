@@ -8,5 +8,8 @@ mod harness;
 /// Fixture folders: `fixtures/importers/<format>/<case>/input.*` against the snapshot beside it.
 mod importer_fixtures;
 
+/// Damaged files: fixtures cut short, with bytes changed, and read as every format.
+mod damaged_files;
+
 /// Real traces that nobody here wrote: the counts an importer must reproduce.
 mod real_data;

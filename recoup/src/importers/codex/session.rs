@@ -56,14 +56,14 @@ struct Exit {
 
 #[derive(Clone, Copy, Deserialize, PartialEq)]
 struct Tokens {
-    #[serde(default)]
-    input_tokens: u64,
-    #[serde(default)]
-    cached_input_tokens: u64,
-    #[serde(default)]
-    output_tokens: u64,
-    #[serde(default)]
-    reasoning_output_tokens: u64,
+    #[serde(default, rename = "input_tokens")]
+    input: u64,
+    #[serde(default, rename = "cached_input_tokens")]
+    cached: u64,
+    #[serde(default, rename = "output_tokens")]
+    output: u64,
+    #[serde(default, rename = "reasoning_output_tokens")]
+    reasoning: u64,
 }
 
 impl Session {
@@ -155,18 +155,19 @@ impl Session {
             }
             // Reasoning that the provider neither shows nor seals.
             Item::Piece(parts) if parts.is_empty() => {}
-            Item::Piece(parts) => match self.open {
-                Some(open) => self.run.nodes[open].parts.extend(parts),
-                None => {
-                    let mut node = Node::new(Role::Assistant, "assistant", parts).sampled();
-                    node.occurrence.call = Some(Box::new(Call {
-                        model: self.model.clone(),
-                        parameters: self.parameters.clone(),
-                        ..Call::default()
-                    }));
-                    self.open = Some(self.push(node, at));
+            Item::Piece(parts) => {
+                if let Some(open) = self.open {
+                    self.run.nodes[open].parts.extend(parts);
+                    return Ok(());
                 }
-            },
+                let mut node = Node::new(Role::Assistant, "assistant", parts).sampled();
+                node.occurrence.call = Some(Box::new(Call {
+                    model: self.model.clone(),
+                    parameters: self.parameters.clone(),
+                    ..Call::default()
+                }));
+                self.open = Some(self.push(node, at));
+            }
             Item::Other(kind) => self.lose(kind, "neither read nor written by the model"),
         }
         Ok(())
@@ -232,10 +233,10 @@ impl Session {
             && let Some(call) = &mut self.run.nodes[open].occurrence.call
         {
             call.usage = Some(Usage {
-                input: last.input_tokens,
-                output: last.output_tokens,
-                cached: last.cached_input_tokens,
-                reasoning: last.reasoning_output_tokens,
+                input: last.input,
+                output: last.output,
+                cached: last.cached,
+                reasoning: last.reasoning,
             });
         }
         Ok(())
