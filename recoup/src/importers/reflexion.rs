@@ -58,10 +58,10 @@ fn is_results(probe: &Probe) -> bool {
 }
 
 fn is_programming(probe: &Probe) -> bool {
-    let own = ["is_solved", "reflections", "implementations"];
-    probe.records().iter().any(|row| {
-        row.has_all(&["prompt", "test", "entry_point"]) && own.iter().any(|key| row.get(key).is_some())
-    })
+    // The first lines may be attempts that never ended.
+    let own: [&[u8]; 2] = [b"\"is_solved\"", b"\"reflections\""];
+    probe.any_record_has(&["prompt", "test", "entry_point"])
+        && own.iter().any(|key| memchr::memmem::find(&probe.head, key).is_some())
 }
 
 /// The number at the end of `env_results_trial_3.json`.

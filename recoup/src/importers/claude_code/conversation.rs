@@ -194,8 +194,9 @@ impl Tree {
         let (role, agent) = if answers.is_empty() { (Role::User, "user") } else { (Role::Tool, "tool") };
         let node = Node::new(role, agent, message.parts.clone());
         let place = (parent, Hash::of(body_bytes(&node).as_bytes()));
-        if let Some(position) = self.said.get(&place) {
-            return *position;
+        if let Some(position) = self.said.get(&place).copied() {
+            self.note(line, position);
+            return position;
         }
         let position = self.push(line, node, parent);
         self.held.extend(answers.into_iter().map(|answer| (position, answer)));

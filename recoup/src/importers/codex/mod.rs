@@ -9,6 +9,7 @@
 //! it stays byte for byte. A session without a turn (a failed start) is a run without steps. The
 //! session id is the run's native id: a file that grew is a new revision. Nobody scored these runs.
 
+mod event;
 mod item;
 mod session;
 
