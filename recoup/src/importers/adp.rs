@@ -102,18 +102,15 @@ fn row(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn Sink) -
             }
             Class::Text | Class::Image | Class::Web => {
                 let parts = observation(class, &mut item, source, &mut run, sink)?;
-                match open.take() {
-                    Some((call_id, name)) => {
-                        let result = ToolResult { call_id, parts, is_error: None, exit_code: None };
-                        Node::new(Role::Tool, name, vec![Part::ToolResult(result)])
+                if let Some((call_id, name)) = open.take() {
+                    let result = ToolResult { call_id, parts, is_error: None, exit_code: None };
+                    Node::new(Role::Tool, name, vec![Part::ToolResult(result)])
+                } else {
+                    let node = unasked(class, &mut item, parts)?;
+                    if goal.is_none() && node.role == Role::User {
+                        goal = node.parts.first().and_then(Part::as_text).map(str::to_owned);
                     }
-                    None => {
-                        let node = unasked(class, &mut item, parts)?;
-                        if goal.is_none() && node.role == Role::User {
-                            goal = node.parts.first().and_then(Part::as_text).map(str::to_owned);
-                        }
-                        node
-                    }
+                    node
                 }
             }
         };

@@ -15,17 +15,14 @@ pub(super) fn picture(
 ) -> Result<Part, SinkError> {
     let limit = source.options().record_bytes_max;
     let read = source.sibling(name).and_then(|file| file.read_all(limit).map_err(|error| error.to_string()));
-    let blob = match read {
-        Ok(bytes) => {
-            let hash = Hash::of(&bytes);
-            run.media.insert(hash, bytes);
-            Some(hash)
-        }
-        Err(_) => {
-            let reason = "the picture is not beside the trace; its name stays";
-            sink.loss(Loss::new(&run.source.format, "image", reason))?;
-            None
-        }
+    let blob = if let Ok(bytes) = read {
+        let hash = Hash::of(&bytes);
+        run.media.insert(hash, bytes);
+        Some(hash)
+    } else {
+        let reason = "the picture is not beside the trace; its name stays";
+        sink.loss(Loss::new(&run.source.format, "image", reason))?;
+        None
     };
     Ok(Part::Media(Media { mime: mime(name).to_owned(), blob, reference: Some(name.to_owned()) }))
 }

@@ -9,7 +9,8 @@
 //!   test_feedback[]?, solution}`: implementations and reflections alternate; `solution` is the last
 //!   implementation, the agent's own. `test` judges it and is hidden. `is_solved` may be missing.
 //!
-//! The trial is the file name's number. The task is only an index, so its key is the family, told
+//! An entry says nothing that tells it from the same entry of another trial, so it is identified by its
+//! file's bytes and its position. The trial is the file name's number, as a hint. The task is only an index, so its key is the family, told
 //! from the reflections' words, and the name.
 
 use super::fields::Fields;
@@ -33,10 +34,12 @@ impl Importer for Reflexion {
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let probe = Probe::read(source)?;
         if is_results(&probe) {
-            let (trial, family) = (trial(source.name()), family(&probe.text()));
-            slice::each(source, probe.layout(), sink, |record, sink| {
-                result(self.format(), trial, family, record, sink)
-            })
+            let file = Results {
+                sha256: slice::file_sha256(source)?,
+                trial: trial(source.name()),
+                family: family(&probe.text()),
+            };
+            slice::each(source, probe.layout(), sink, |record, sink| file.result(self.format(), record, sink))
         } else {
             slice::each(source, probe.layout(), sink, |record, sink| attempts(self.format(), record, sink))
         }
@@ -55,10 +58,10 @@ fn is_results(probe: &Probe) -> bool {
 }
 
 fn is_programming(probe: &Probe) -> bool {
-    let own = ["is_solved", "reflections", "implementations"];
-    probe.records().iter().any(|row| {
-        row.has_all(&["prompt", "test", "entry_point"]) && own.iter().any(|key| row.get(key).is_some())
-    })
+    // The first lines may be attempts that never ended.
+    let own: [&[u8]; 2] = [b"\"is_solved\"", b"\"reflections\""];
+    probe.any_record_has(&["prompt", "test", "entry_point"])
+        && own.iter().any(|key| memchr::memmem::find(&probe.head, key).is_some())
 }
 
 /// The number at the end of `env_results_trial_3.json`.
@@ -79,38 +82,42 @@ fn family(text: &str) -> Option<&'static str> {
     (most > 0).then_some(name)
 }
 
-fn result(
-    format: &str,
+/// What a results file says of all its entries.
+struct Results {
+    sha256: String,
     trial: Option<i64>,
-    family: Option<&str>,
-    record: &RawRecord,
-    sink: &mut dyn Sink,
-) -> Result<(), Stop> {
-    let mut fields = Fields::read(&record.bytes)?;
-    let name: String = fields.required("name")?;
-    let memory: Vec<String> = fields.required("memory")?;
-    let solved: Option<bool> = fields.optional("is_success")?;
-    let key = format!("reflexion/{}{name}", family.map(|family| format!("{family}/")).unwrap_or_default());
-    let mut run = Trajectory::new(format, Task::named(key, ""));
-    run.trial = trial;
-    run.environment =
-        family.map(|family| EnvironmentRef { name: family.to_owned(), version: None, reset: None });
-    let own_from = match (trial, solved) {
-        (Some(trial), Some(false)) => usize::try_from(trial).unwrap_or(usize::MAX),
-        _ => usize::MAX,
-    };
-    for (index, reflection) in memory.into_iter().enumerate() {
-        let mut node = Node::new(Role::Assistant, "assistant", vec![Part::text(reflection)]);
-        node.occurrence.sampled = index >= own_from;
-        node.occurrence.copied_context = index < own_from;
-        run.push(node);
+    family: Option<&'static str>,
+}
+
+impl Results {
+    fn result(&self, format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
+        let mut fields = Fields::read(&record.bytes)?;
+        let name: String = fields.required("name")?;
+        let memory: Vec<String> = fields.required("memory")?;
+        let solved: Option<bool> = fields.optional("is_success")?;
+        let family = self.family.map(|family| format!("{family}/")).unwrap_or_default();
+        let mut run = Trajectory::new(format, Task::named(format!("reflexion/{family}{name}"), ""));
+        run.trial = self.trial;
+        run.environment =
+            self.family.map(|family| EnvironmentRef { name: family.to_owned(), version: None, reset: None });
+        let own_from = match (self.trial, solved) {
+            (Some(trial), Some(false)) => usize::try_from(trial).unwrap_or(usize::MAX),
+            _ => usize::MAX,
+        };
+        for (index, reflection) in memory.into_iter().enumerate() {
+            let mut node = Node::new(Role::Assistant, "assistant", vec![Part::text(reflection)]);
+            node.occurrence.sampled = index >= own_from;
+            node.occurrence.copied_context = index < own_from;
+            run.push(node);
+        }
+        run.finish(match solved {
+            Some(solved) => Outcome::from_flag(solved, "is_success (cumulative over trials)"),
+            None => Outcome::unknown(),
+        });
+        run.extra = fields.rest();
+        let native = format!("{}/{}", self.sha256, record.index);
+        Ok(record.emit(sink, run, Some(native), Vec::new(), 0)?)
     }
-    run.finish(match solved {
-        Some(solved) => Outcome::from_flag(solved, "is_success (cumulative over trials)"),
-        None => Outcome::unknown(),
-    });
-    run.extra = fields.rest();
-    Ok(record.emit(sink, run, None, Vec::new(), 0)?)
 }
 
 fn attempts(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {

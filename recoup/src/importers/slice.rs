@@ -248,6 +248,22 @@ impl Joined {
     }
 }
 
+/// SHA-256 of a whole file (decompressed), hexadecimal.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn file_sha256(source: &Source) -> Result<String, ImportError> {
+    let mut hasher = Sha256::new();
+    let mut reader = source.open()?;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match std::io::Read::read(&mut reader, &mut buffer).map_err(|error| ImportError::io(source, error))? {
+            0 => return Ok(hexadecimal(&hasher.finalize())),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+}
+
 fn hexadecimal(digest: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(2 * digest.len());

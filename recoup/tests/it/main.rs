@@ -27,6 +27,8 @@ mod inspect_archives;
 
 /// What stands beside traces and is none, and traces that are cut off or damaged.
 mod not_a_trace;
+/// Damaged files: fixtures cut short, with bytes changed, and read as every format.
+mod damaged_files;
 
 /// Real traces that nobody here wrote: the counts an importer must reproduce.
 mod real_data;

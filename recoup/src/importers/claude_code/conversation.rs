@@ -15,24 +15,24 @@ use crate::warning::Loss;
 pub(super) fn build(
     format: &str,
     native: &str,
-    lines: Vec<Line>,
+    lines: &[Line],
     sink: &mut dyn Sink,
 ) -> Result<Option<Trajectory>, SinkError> {
     if lines.iter().all(|line| line.message.is_none()) {
         return Ok(None);
     }
-    let task = match goal(&lines) {
+    let task = match goal(lines) {
         Some(goal) => Task::from_goal(goal),
         None => Task::named(format!("claude-code/{native}"), ""),
     };
     let mut tree = Tree::new(Trajectory::new(format, task));
-    for (line, parent) in in_order(&lines, &mut tree.losses) {
-        tree.place(&lines, line, parent);
+    for (line, parent) in in_order(lines, &mut tree.losses) {
+        tree.place(lines, line, parent);
     }
     for loss in std::mem::take(&mut tree.losses) {
         sink.loss(loss)?;
     }
-    Ok(Some(tree.finish(&lines)))
+    Ok(Some(tree.finish(lines)))
 }
 
 /// What the user asked first, passing over what the harness wrote in the user's name.
@@ -194,8 +194,9 @@ impl Tree {
         let (role, agent) = if answers.is_empty() { (Role::User, "user") } else { (Role::Tool, "tool") };
         let node = Node::new(role, agent, message.parts.clone());
         let place = (parent, Hash::of(body_bytes(&node).as_bytes()));
-        if let Some(position) = self.said.get(&place) {
-            return *position;
+        if let Some(position) = self.said.get(&place).copied() {
+            self.note(line, position);
+            return position;
         }
         let position = self.push(line, node, parent);
         self.held.extend(answers.into_iter().map(|answer| (position, answer)));

@@ -55,9 +55,10 @@ impl Line {
         let is_message = matches!(kind.as_str(), "user" | "assistant");
         let error = fields.optional("isApiErrorMessage")?.unwrap_or(false);
         let (mut left, mut beside) = (Vec::new(), BTreeMap::new());
-        let message = match is_message {
-            true => Some(Message::read(fields.required("message")?, error, &mut beside, &mut left)?),
-            false => None,
+        let message = if is_message {
+            Some(Message::read(fields.required("message")?, error, &mut beside, &mut left)?)
+        } else {
+            None
         };
         let title = match kind.as_str() {
             "summary" => fields.json("summary"),

@@ -49,7 +49,7 @@ impl Importer for ClaudeCode {
             let (lines, joined) = reader.read(&session, sink)?;
             let Some(joined) = joined else { continue };
             let native = session.native_id();
-            match conversation::build(self.format(), &native, lines, sink)? {
+            match conversation::build(self.format(), &native, &lines, sink)? {
                 Some(run) => joined.emit(sink, run, Some(native), Vec::new(), 0)?,
                 None => sink.loss(crate::warning::Loss::new(
                     self.format(),

@@ -65,12 +65,11 @@ pub(super) fn stage(source: &Source, sink: &mut dyn Sink) -> Result<Vec<Session>
         }
     }
     for (leaf, place) in summaries {
-        match by_uuid.get(&leaf) {
-            Some(number) => sessions[*number].places.push(place),
-            None => {
-                let reason = "summarizes a message in another file";
-                sink.loss(Loss::new("claude-code", "summary", reason))?;
-            }
+        if let Some(number) = by_uuid.get(&leaf) {
+            sessions[*number].places.push(place);
+        } else {
+            let reason = "summarizes a message in another file";
+            sink.loss(Loss::new("claude-code", "summary", reason))?;
         }
     }
     for session in &mut sessions {

@@ -9,6 +9,7 @@
 //! it stays byte for byte. A session without a turn (a failed start) is a run without steps. The
 //! session id is the run's native id: a file that grew is a new revision. Nobody scored these runs.
 
+mod event;
 mod item;
 mod session;
 
@@ -87,7 +88,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::Codex;
-    use crate::importers::{Event, ImportOptions, Importer as _, Source, detect};
+    use crate::importers::{Event, ImportOptions, Importer, Source, detect};
 
     #[test]
     fn a_first_line_longer_than_the_probe_is_read() {
@@ -98,7 +99,7 @@ mod tests {
         let item = r#"{"timestamp":"t","type":"response_item","payload":{"type":"message","role":"user","content":"hi"}}"#;
         let text = format!("{meta}\n{item}\n");
         let source = Source::from_bytes("r.jsonl", text.as_bytes(), Arc::new(ImportOptions::default()));
-        assert_eq!(detect(&source).unwrap().map(|importer| importer.format()), Some("codex"));
+        assert_eq!(detect(&source).unwrap().map(Importer::format), Some("codex"));
         let mut events: Vec<Event> = Vec::new();
         Codex.import(&source, &mut events).unwrap();
         let [Event::Trajectory(run)] = events.as_slice() else { panic!("one run") };

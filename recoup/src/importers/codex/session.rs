@@ -2,68 +2,35 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::event::{Exit, Tokens};
 use super::item::Item;
 use crate::importers::RecordError;
 use crate::importers::fields::{Fields, text_or_source};
 use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{
-    Agent, Call, Harness, Node, Outcome, Part, Role, Termination, TerminationKind, Trajectory, Usage,
+    Agent, Call, Harness, Node, Outcome, Part, Role, Termination, TerminationKind, Trajectory,
 };
-
-/// Events whose content stands in response items too.
-const DUPLICATES: [&str; 12] = [
-    "agent_message",
-    "agent_reasoning",
-    "agent_reasoning_raw_content",
-    "agent_reasoning_section_break",
-    "exec_command_begin",
-    "item_completed",
-    "mcp_tool_call_begin",
-    "mcp_tool_call_end",
-    "patch_apply_begin",
-    "task_complete",
-    "task_started",
-    "user_message",
-];
 
 /// A session while its file is read.
 pub(super) struct Session {
-    run: Trajectory,
+    pub(super) run: Trajectory,
     native: Option<String>,
     /// The last message of the current context.
-    end: Option<usize>,
+    pub(super) end: Option<usize>,
     /// The response whose pieces are still coming.
-    open: Option<usize>,
+    pub(super) open: Option<usize>,
     /// Exit codes and failures that events told, by call, in order: ids may repeat.
-    exits: BTreeMap<String, VecDeque<Exit>>,
-    total: Option<Tokens>,
+    pub(super) exits: BTreeMap<String, VecDeque<Exit>>,
+    pub(super) total: Option<Tokens>,
     model: Option<String>,
     parameters: Option<Json>,
-    aborted: Option<String>,
-    /// Messages that only an event tells.
-    told: usize,
+    pub(super) aborted: Option<String>,
+    /// How many messages events tell of.
+    pub(super) told: usize,
     losses: Vec<(String, &'static str)>,
-}
-
-struct Exit {
-    code: Option<i64>,
-    failed: Option<bool>,
-}
-
-#[derive(Clone, Copy, Deserialize, PartialEq)]
-struct Tokens {
-    #[serde(default)]
-    input_tokens: u64,
-    #[serde(default)]
-    cached_input_tokens: u64,
-    #[serde(default)]
-    output_tokens: u64,
-    #[serde(default)]
-    reasoning_output_tokens: u64,
 }
 
 impl Session {
@@ -155,18 +122,19 @@ impl Session {
             }
             // Reasoning that the provider neither shows nor seals.
             Item::Piece(parts) if parts.is_empty() => {}
-            Item::Piece(parts) => match self.open {
-                Some(open) => self.run.nodes[open].parts.extend(parts),
-                None => {
-                    let mut node = Node::new(Role::Assistant, "assistant", parts).sampled();
-                    node.occurrence.call = Some(Box::new(Call {
-                        model: self.model.clone(),
-                        parameters: self.parameters.clone(),
-                        ..Call::default()
-                    }));
-                    self.open = Some(self.push(node, at));
+            Item::Piece(parts) => {
+                if let Some(open) = self.open {
+                    self.run.nodes[open].parts.extend(parts);
+                    return Ok(());
                 }
-            },
+                let mut node = Node::new(Role::Assistant, "assistant", parts).sampled();
+                node.occurrence.call = Some(Box::new(Call {
+                    model: self.model.clone(),
+                    parameters: self.parameters.clone(),
+                    ..Call::default()
+                }));
+                self.open = Some(self.push(node, at));
+            }
             Item::Other(kind) => self.lose(kind, "neither read nor written by the model"),
         }
         Ok(())
@@ -178,67 +146,6 @@ impl Session {
         let position = self.run.push_under(node);
         self.end = Some(position);
         position
-    }
-
-    pub(super) fn event(&mut self, mut fields: Fields) -> Result<(), RecordError> {
-        let kind: String = fields.required("type")?;
-        match kind.as_str() {
-            "exec_command_end" | "patch_apply_end" => {
-                let call: String = fields.required("call_id")?;
-                let code = fields.optional("exit_code")?;
-                let failed = fields.optional::<bool>("success")?.map(|success| !success);
-                self.exits.entry(call).or_default().push_back(Exit { code, failed });
-            }
-            "token_count" => {
-                if let Some(info) = fields.raw("info") {
-                    self.tokens(Fields::of(info)?)?;
-                }
-            }
-            "turn_aborted" => {
-                self.open = None;
-                self.aborted = Some(fields.optional("reason")?.unwrap_or_default());
-            }
-            "error" | "stream_error" => {
-                let message = fields.optional::<String>("message")?;
-                let call = self.end.and_then(|end| self.run.nodes[end].occurrence.call.as_mut());
-                match (call, message) {
-                    (Some(call), Some(message)) if kind == "error" => call.error = Some(message),
-                    (_, message) => {
-                        self.run.extra.extend(message.map(|text| (kind, Json::string(&text))));
-                    }
-                }
-            }
-            kind if DUPLICATES.contains(&kind) => {
-                if kind == "task_started" {
-                    self.aborted = None;
-                }
-                self.told += usize::from(matches!(kind, "user_message" | "agent_message"));
-            }
-            _ => self.lose(kind, "an event of a kind that recoup does not read"),
-        }
-        Ok(())
-    }
-
-    /// A response's tokens; the same total again is the same count told again.
-    fn tokens(&mut self, mut info: Fields) -> Result<(), RecordError> {
-        let total: Option<Tokens> = info.optional("total_token_usage")?;
-        let last: Option<Tokens> = info.optional("last_token_usage")?;
-        if total.is_some() && total == self.total {
-            return Ok(());
-        }
-        self.total = total;
-        let open = self.open.take();
-        if let (Some(open), Some(last)) = (open, last)
-            && let Some(call) = &mut self.run.nodes[open].occurrence.call
-        {
-            call.usage = Some(Usage {
-                input: last.input_tokens,
-                output: last.output_tokens,
-                cached: last.cached_input_tokens,
-                reasoning: last.reasoning_output_tokens,
-            });
-        }
-        Ok(())
     }
 
     /// The context is replaced: what follows does not continue what came before.
