@@ -205,9 +205,13 @@ pub(super) fn tag(hash: Hash) -> i64 {
     i64::from_le_bytes(first)
 }
 
+/// Two lookups by integer key: a join with the hash as a parameter is planned anew at every call.
 fn shared_blob(connection: &Connection, hash: Hash) -> Result<Option<i64>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT blob.id FROM blob_tag JOIN blob ON blob.id = blob_tag.blob WHERE tag = ?1 AND blob.hash = ?2",
-    )?;
-    Ok(statement.query_row((tag(hash), hash.0), |row| row.get(0)).optional()?)
+    let mut tagged = connection.prepare_cached("SELECT blob FROM blob_tag WHERE tag = ?1")?;
+    let Some(id) = tagged.query_row([tag(hash)], |row| row.get::<_, i64>(0)).optional()? else {
+        return Ok(None);
+    };
+    let mut hash_of = connection.prepare_cached("SELECT hash FROM blob WHERE id = ?1")?;
+    let stored: Option<Option<[u8; 32]>> = hash_of.query_row([id], |row| row.get(0)).optional()?;
+    Ok((stored.flatten() == Some(hash.0)).then_some(id))
 }

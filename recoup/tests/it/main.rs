@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, unreachable_pub)]
 
+/// Killing the process, two of them at once.
+mod crash;
+
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 
