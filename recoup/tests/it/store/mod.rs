@@ -1,6 +1,7 @@
 //! The store: what goes in comes out, once, on one side, and can be taken back.
 
 mod forgetting;
+mod formats;
 mod importing;
 mod listing;
 mod splitting;
