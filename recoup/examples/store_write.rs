@@ -56,13 +56,13 @@ fn write(store: &mut Store, runs: u64, nodes: u64, bytes: usize, what: &str) -> 
         raw += sealed.bodies.iter().map(|body| body.bytes.len() as u64).sum::<u64>();
         let before = processor_time();
         let ((), time) = timed(|| import.event(Event::Trajectory(Box::new(sealed))).unwrap());
-        busy += processor_time() - before;
+        busy += processor_time().saturating_sub(before);
         inside += time;
         longest = longest.max(time);
     }
     let before = processor_time();
     let (summary, finish) = timed(|| import.finish().unwrap());
-    busy += processor_time() - before;
+    busy += processor_time().saturating_sub(before);
     println!(
         "{what}: {runs} runs, {:.1} MB in {:.2} s + {:.2} s to finish = {:.0} MB/s; processor {:.2} s, \
          {:.1} ns/byte; longest batch {:.0} ms; {} new",

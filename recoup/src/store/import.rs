@@ -14,9 +14,10 @@ use super::apply::apply;
 use super::plan::{Plan, Waiting, data_version};
 use super::revisions::Fate;
 use super::summary::{ImportSummary, Novelty};
-use super::{Store, StoreError, join, split};
+use super::{Store, StoreError, join, load, split, verdicts};
 use crate::importers::{Event, LooseLabel, Sink, SinkError};
 use crate::trajectory::Sealed;
+use crate::verdict::Verdict;
 use crate::warning::Loss;
 
 /// Most runs in one commit.
@@ -119,12 +120,16 @@ impl Import<'_> {
             return Ok(());
         }
         let mut plan = Plan::new(&self.store.connection, &mut self.waiting)?;
-        if !plan.is_empty() || !self.labels.is_empty() {
+        let late = self.late_labels(&plan)?;
+        if !plan.is_empty() || !self.labels.is_empty() || !late.is_empty() {
             let transaction = self.store.write()?;
             if data_version(&transaction)? != plan.data_version {
                 plan = Plan::new(&transaction, &mut self.waiting)?;
             }
             apply(&transaction, &plan, &self.waiting, &self.now)?;
+            for verdict in &late {
+                verdicts::put(&transaction, load::seq(&transaction, verdict.subject)?, verdict)?;
+            }
             join::keep_labels(&transaction, &self.labels)?;
             transaction.commit()?;
         }
@@ -135,6 +140,21 @@ impl Import<'_> {
         Ok(())
     }
 
+    /// Labels that have come with a run that is stored already without them.
+    fn late_labels(&self, plan: &Plan) -> Result<Vec<Verdict>, StoreError> {
+        let mut late = Vec::new();
+        for (waiting, (fate, _)) in self.waiting.iter().zip(&plan.runs) {
+            let Fate::Duplicate { id } = *fate else { continue };
+            for label in &waiting.sealed.labels {
+                let verdict = join::verdict(id, label.clone(), &self.now);
+                if !verdicts::is_known(&self.store.connection, &verdict)? {
+                    late.push(verdict);
+                }
+            }
+        }
+        Ok(late)
+    }
+
     fn count(&mut self, plan: &Plan) {
         self.summary.new_nodes += plan.nodes.len() as u64;
         self.summary.new_media += plan.media.len() as u64;
@@ -143,7 +163,7 @@ impl Import<'_> {
         for (waiting, (fate, _)) in self.waiting.iter().zip(&plan.runs) {
             let head = &waiting.sealed.head;
             let novelty = match fate {
-                Fate::Duplicate => Novelty::Duplicate,
+                Fate::Duplicate { .. } => Novelty::Duplicate,
                 Fate::New { revision: true, .. } => Novelty::Revision,
                 Fate::New { .. } => Novelty::New,
             };

@@ -93,7 +93,7 @@ impl Plan {
             (sealed.head.key, sealed.head.id) = *identity;
             let fate = revisions.decide(connection, index, sealed)?;
             let run = match fate {
-                Fate::Duplicate => None,
+                Fate::Duplicate { .. } => None,
                 Fate::New { .. } => Some(planner.run(sealed)?),
             };
             runs.push((fate, run));
@@ -104,7 +104,7 @@ impl Plan {
 
     /// Whether every run of the batch is stored already.
     pub(super) fn is_empty(&self) -> bool {
-        self.runs.iter().all(|(fate, _)| *fate == Fate::Duplicate)
+        self.runs.iter().all(|(_, run)| run.is_none())
     }
 }
 
@@ -143,13 +143,12 @@ impl Planner<'_> {
             Some(Ref::Stored(parent)) => self.stored_node(parent, hash)?,
             Some(Ref::New(_)) => None,
         };
-        let node = match stored {
-            Some(id) => Ref::Stored(id),
-            None => {
-                let blob = self.body(body.as_bytes())?;
-                self.nodes.push(NewNode { parent, hash, blob });
-                Ref::New(self.nodes.len() - 1)
-            }
+        let node = if let Some(id) = stored {
+            Ref::Stored(id)
+        } else {
+            let blob = self.body(body.as_bytes())?;
+            self.nodes.push(NewNode { parent, hash, blob });
+            Ref::New(self.nodes.len() - 1)
         };
         self.by_hash.insert(hash, node);
         Ok(node)
@@ -170,12 +169,11 @@ impl Planner<'_> {
         if let Some(known) = self.shared.get(&hash) {
             return Ok(*known);
         }
-        let blob = match shared_blob(self.connection, hash)? {
-            Some(id) => Ref::Stored(id),
-            None => {
-                let place = self.packer.push(Kind::Bodies, bytes)?;
-                Ref::New(self.blob(place, Some(hash)))
-            }
+        let blob = if let Some(id) = shared_blob(self.connection, hash)? {
+            Ref::Stored(id)
+        } else {
+            let place = self.packer.push(Kind::Bodies, bytes)?;
+            Ref::New(self.blob(place, Some(hash)))
         };
         self.shared.insert(hash, blob);
         Ok(blob)

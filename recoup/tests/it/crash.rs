@@ -128,7 +128,9 @@ fn two_processes_import_at_once() {
     // Which of the two brought a run first is open; that it is there once is not.
     let ids = |rows: Vec<Row>| {
         let mut counts = BTreeMap::new();
-        rows.into_iter().for_each(|row| *counts.entry((row.id, row.superseded)).or_insert(0) += 1);
+        for row in rows {
+            *counts.entry((row.id, row.superseded)).or_insert(0) += 1;
+        }
         counts
     };
     assert_eq!(ids(all(&store)), ids(undisturbed()));
