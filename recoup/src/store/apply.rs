@@ -9,7 +9,6 @@ use super::{StoreError, join, varint, verdicts};
 use crate::id::TrajectoryKey;
 use crate::task::goal_hash;
 use crate::trajectory::Sealed;
-use crate::verdict::{Content, Producer, Verdict};
 
 /// First free ids of the tables that a plan writes to.
 struct Ids {
@@ -165,9 +164,7 @@ fn put_run(
     }
     join::put_aliases(connection, seq, sealed)?;
     for label in &sealed.labels {
-        let content = Content::ReferenceLabel(label.clone());
-        let verdict = Verdict::new(head.id, Producer::rules("import", 1), Vec::new(), content, now);
-        verdicts::put(connection, seq, &verdict)?;
+        verdicts::put(connection, seq, &join::verdict(head.id, label.clone(), now))?;
     }
     Ok(())
 }

@@ -3,8 +3,6 @@
 //! Rows go in one transaction, so that an import at the same time either sees a message and keeps it
 //! or does not see it. Packs are then rewritten a few at a time; until then dead bytes only take room.
 
-use std::collections::HashSet;
-
 use rusqlite::Connection;
 use serde::Serialize;
 
@@ -50,25 +48,19 @@ impl Store {
 
 /// Deletes the rows of everything that no run refers to.
 fn sweep(connection: &Connection) -> Result<GcReport, StoreError> {
-    let mut nodes = HashSet::new();
-    {
-        let mut statement = connection.prepare("SELECT trajectory, nodes FROM content")?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let ids = row.get_ref(1)?.as_blob().ok().and_then(varint::decode).ok_or_else(|| {
-                StoreError::Corrupt("a node list cannot be read, so nothing can be dropped safely".to_owned())
-            })?;
-            nodes.extend(ids);
-        }
-    }
     connection.execute_batch(
         "CREATE TEMP TABLE IF NOT EXISTS live(id INTEGER PRIMARY KEY); DELETE FROM temp.live;",
     )?;
-    let mut nodes: Vec<i64> = nodes.into_iter().collect();
-    nodes.sort_unstable();
+    let mut statement = connection.prepare("SELECT nodes FROM content")?;
     let mut live = connection.prepare_cached("INSERT OR IGNORE INTO temp.live VALUES(?1)")?;
-    for node in nodes {
-        live.execute([node])?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let ids = row.get_ref(0)?.as_blob().ok().and_then(varint::decode).ok_or_else(|| {
+            StoreError::Corrupt("a node list cannot be read, so nothing can be dropped safely".to_owned())
+        })?;
+        for id in ids {
+            live.execute([id])?;
+        }
     }
     let dropped_nodes = connection.execute("DELETE FROM node WHERE id NOT IN temp.live", [])?;
     connection.execute("DELETE FROM media WHERE hash NOT IN (SELECT hash FROM trajectory_media)", [])?;

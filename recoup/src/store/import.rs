@@ -14,9 +14,10 @@ use super::apply::apply;
 use super::plan::{Plan, Waiting, data_version};
 use super::revisions::Fate;
 use super::summary::{ImportSummary, Novelty};
-use super::{Store, StoreError, join, split};
+use super::{Store, StoreError, join, load, split, verdicts};
 use crate::importers::{Event, LooseLabel, Sink, SinkError};
 use crate::trajectory::Sealed;
+use crate::verdict::Verdict;
 use crate::warning::Loss;
 
 /// Most runs in one commit.
@@ -119,12 +120,16 @@ impl Import<'_> {
             return Ok(());
         }
         let mut plan = Plan::new(&self.store.connection, &mut self.waiting)?;
-        if !plan.is_empty() || !self.labels.is_empty() {
+        let late = self.late_labels(&plan)?;
+        if !plan.is_empty() || !self.labels.is_empty() || !late.is_empty() {
             let transaction = self.store.write()?;
             if data_version(&transaction)? != plan.data_version {
                 plan = Plan::new(&transaction, &mut self.waiting)?;
             }
             apply(&transaction, &plan, &self.waiting, &self.now)?;
+            for verdict in &late {
+                verdicts::put(&transaction, load::seq(&transaction, verdict.subject)?, verdict)?;
+            }
             join::keep_labels(&transaction, &self.labels)?;
             transaction.commit()?;
         }
@@ -135,6 +140,21 @@ impl Import<'_> {
         Ok(())
     }
 
+    /// Labels that have come with a run that is stored already without them.
+    fn late_labels(&self, plan: &Plan) -> Result<Vec<Verdict>, StoreError> {
+        let mut late = Vec::new();
+        for (waiting, (fate, _)) in self.waiting.iter().zip(&plan.runs) {
+            let Fate::Duplicate { id } = *fate else { continue };
+            for label in &waiting.sealed.labels {
+                let verdict = join::verdict(id, label.clone(), &self.now);
+                if !verdicts::is_known(&self.store.connection, &verdict)? {
+                    late.push(verdict);
+                }
+            }
+        }
+        Ok(late)
+    }
+
     fn count(&mut self, plan: &Plan) {
         self.summary.new_nodes += plan.nodes.len() as u64;
         self.summary.new_media += plan.media.len() as u64;
@@ -143,7 +163,7 @@ impl Import<'_> {
         for (waiting, (fate, _)) in self.waiting.iter().zip(&plan.runs) {
             let head = &waiting.sealed.head;
             let novelty = match fate {
-                Fate::Duplicate => Novelty::Duplicate,
+                Fate::Duplicate { .. } => Novelty::Duplicate,
                 Fate::New { revision: true, .. } => Novelty::Revision,
                 Fate::New { .. } => Novelty::New,
             };
@@ -160,5 +180,51 @@ impl Import<'_> {
         if let Some(last) = self.waiting.last() {
             self.last_uri = Some(last.sealed.head.source.uri.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::importers::{Event, Sink as _, SinkError};
+    use crate::store::{Filter, Store, StoreError};
+    use crate::task::Task;
+    use crate::trajectory::{NativeId, Node, Outcome, Part, Role, Trajectory};
+
+    /// A run whose text does not compress, so that it needs its room.
+    fn event(number: u64) -> Event {
+        let mut text = String::new();
+        let mut state = number | 1 << 40;
+        for _ in 0..2000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push(char::from(b' ' + (state >> 58) as u8));
+        }
+        let mut draft = Trajectory::new("test", Task::from_goal(format!("goal {number}")));
+        draft.push(Node::new(Role::User, "user", vec![Part::text(text)]));
+        draft.finish(Outcome::unknown());
+        let sealed = draft.seal(&NativeId::Named(format!("run-{number}")), Vec::new());
+        Event::Trajectory(Box::new(sealed.unwrap()))
+    }
+
+    fn import(store: &mut Store, runs: u64) -> Result<(), SinkError> {
+        let mut import = store.import("2026-01-01T00:00:00Z").unwrap();
+        (0..runs).try_for_each(|number| import.event(event(number)))?;
+        import.finish().map(drop).map_err(|error| SinkError(Box::new(error)))
+    }
+
+    #[test]
+    fn a_full_disk_is_said_and_what_was_committed_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::create_or_open(dir.path()).unwrap();
+        // Room for one commit of a thousand runs and no second one.
+        store.connection.pragma_update(None, "max_page_count", 1000).unwrap();
+        let error = import(&mut store, 2500).unwrap_err();
+        assert!(matches!(error.0.downcast_ref(), Some(StoreError::DiskFull)), "{error:?}");
+        assert_eq!(store.count(&Filter::default()).unwrap(), 1000);
+        assert!(store.verify(&mut |_, _| {}).unwrap().is_clean());
+
+        store.connection.pragma_update(None, "max_page_count", i64::from(u32::MAX - 1)).unwrap();
+        import(&mut store, 2500).unwrap();
+        assert_eq!(store.count(&Filter::default()).unwrap(), 2500);
+        assert!(store.verify(&mut |_, _| {}).unwrap().is_clean());
     }
 }

@@ -37,6 +37,11 @@ impl Store {
     }
 }
 
+/// The verdict that a label of a source is.
+pub(super) fn verdict(subject: TrajectoryId, label: ReferenceLabel, now: &str) -> Verdict {
+    Verdict::new(subject, Producer::rules("import", 1), Vec::new(), Content::ReferenceLabel(label), now)
+}
+
 /// Remembers the names of a run.
 pub(super) fn put_aliases(connection: &Connection, seq: i64, sealed: &Sealed) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached("INSERT OR IGNORE INTO alias VALUES(?1, ?2, ?3)")?;
@@ -77,7 +82,6 @@ pub(super) fn join_labels(store: &Store, now: &str) -> Result<(), StoreError> {
     {
         let mut labels = connection.prepare_cached("SELECT run, body FROM loose_label ORDER BY id")?;
         let mut rows = labels.query([])?;
-        let mut known = connection.prepare_cached("SELECT 1 FROM verdict WHERE id = ?1")?;
         let mut id_of = connection.prepare_cached("SELECT id FROM trajectory WHERE seq = ?1")?;
         let mut packs = store.packs.borrow_mut();
         while let Some(row) = rows.next()? {
@@ -87,9 +91,8 @@ pub(super) fn join_labels(store: &Store, now: &str) -> Result<(), StoreError> {
             for seq in named(connection, &run)? {
                 let subject = TrajectoryId(Hash(id_of.query_row([seq], |row| row.get(0))?));
                 let label = located(connection, &mut packs, seq, label.clone())?;
-                let content = Content::ReferenceLabel(label);
-                let verdict = Verdict::new(subject, Producer::rules("import", 1), Vec::new(), content, now);
-                if !known.exists([verdict.id.0.0])? {
+                let verdict = verdict(subject, label, now);
+                if !verdicts::is_known(connection, &verdict)? {
                     found.push((seq, verdict));
                 }
             }

@@ -73,15 +73,15 @@ pub(super) fn node_ids(connection: &Connection, seq: i64) -> Result<Vec<i64>, St
     let mut statement = connection.prepare_cached("SELECT nodes FROM content WHERE trajectory = ?1")?;
     let bytes: Option<Vec<u8>> = statement.query_row([seq], |row| row.get(0)).optional()?;
     let ids = bytes.and_then(|bytes| varint::decode(&bytes));
-    ids.ok_or_else(|| damaged(seq, "its node list cannot be read".to_owned()))
+    ids.ok_or_else(|| damaged(seq, "its node list cannot be read"))
 }
 
 /// A run's record as stored.
 pub(super) fn record(connection: &Connection, packs: &mut PackCache, seq: i64) -> Result<String, StoreError> {
     let mut statement = connection.prepare_cached("SELECT record FROM content WHERE trajectory = ?1")?;
     let blob = statement.query_row([seq], |row| row.get(0)).optional()?;
-    let blob = blob.ok_or_else(|| damaged(seq, "its record is missing".to_owned()))?;
-    String::from_utf8(packs.blob(connection, blob)?).map_err(|error| damaged(seq, error.to_string()))
+    let blob = blob.ok_or_else(|| damaged(seq, "its record is missing"))?;
+    String::from_utf8(packs.blob(connection, blob)?).map_err(|error| damaged(seq, error))
 }
 
 /// A run's record, parsed.
@@ -90,7 +90,7 @@ pub(super) fn parsed_record(
     packs: &mut PackCache,
     seq: i64,
 ) -> Result<Record, StoreError> {
-    serde_json::from_str(&record(connection, packs, seq)?).map_err(|error| damaged(seq, error.to_string()))
+    serde_json::from_str(&record(connection, packs, seq)?).map_err(|error| damaged(seq, error))
 }
 
 fn source(connection: &Connection, seq: i64) -> Result<(SourceRef, TrajectoryKey), StoreError> {
@@ -105,9 +105,9 @@ fn source(connection: &Connection, seq: i64) -> Result<(SourceRef, TrajectoryKey
         let source = SourceRef { format: row.get(0)?, uri: row.get(1)?, sha256: row.get(2)?, span };
         Ok((source, TrajectoryKey(Hash(row.get(5)?))))
     });
-    row.optional()?.ok_or_else(|| damaged(seq, "its row or its source is missing".to_owned()))
+    row.optional()?.ok_or_else(|| damaged(seq, "its row or its source is missing"))
 }
 
-fn damaged(seq: i64, reason: String) -> StoreError {
+fn damaged(seq: i64, reason: impl std::fmt::Display) -> StoreError {
     StoreError::Corrupt(format!("run {seq}: {reason}"))
 }

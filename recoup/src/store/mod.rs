@@ -176,14 +176,15 @@ fn write_ahead(connection: &Connection) -> Result<(), StoreError> {
     Err(StoreError::Busy)
 }
 
-/// Makes a project folder; one that exists is closed to others only while it is empty.
+/// Makes a project folder, closed to others and ignored by git as a whole where it was empty.
 fn create_folder(dir: &Path) -> Result<(), StoreError> {
     let fail = |error| StoreError::io(dir, error);
     fs::create_dir_all(dir).map_err(fail)?;
     if dir.join(FILE).exists() {
         return Ok(());
     }
-    if fs::read_dir(dir).map_err(fail)?.next().is_none() {
+    let ours = fs::read_dir(dir).map_err(fail)?.next().is_none();
+    if ours {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
@@ -192,7 +193,9 @@ fn create_folder(dir: &Path) -> Result<(), StoreError> {
     }
     let ignore = dir.join(".gitignore");
     if !ignore.exists() {
-        fs::write(&ignore, "*\n").map_err(|error| StoreError::io(&ignore, error))?;
+        // In a folder that holds other things, only what is ours is kept from git.
+        let pattern = if ours { "*\n".to_owned() } else { format!("{FILE}*\n") };
+        fs::write(&ignore, pattern).map_err(|error| StoreError::io(&ignore, error))?;
     }
     Ok(())
 }

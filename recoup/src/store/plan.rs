@@ -93,7 +93,7 @@ impl Plan {
             (sealed.head.key, sealed.head.id) = *identity;
             let fate = revisions.decide(connection, index, sealed)?;
             let run = match fate {
-                Fate::Duplicate => None,
+                Fate::Duplicate { .. } => None,
                 Fate::New { .. } => Some(planner.run(sealed)?),
             };
             runs.push((fate, run));
@@ -104,7 +104,7 @@ impl Plan {
 
     /// Whether every run of the batch is stored already.
     pub(super) fn is_empty(&self) -> bool {
-        self.runs.iter().all(|(fate, _)| *fate == Fate::Duplicate)
+        self.runs.iter().all(|(_, run)| run.is_none())
     }
 }
 
@@ -143,13 +143,12 @@ impl Planner<'_> {
             Some(Ref::Stored(parent)) => self.stored_node(parent, hash)?,
             Some(Ref::New(_)) => None,
         };
-        let node = match stored {
-            Some(id) => Ref::Stored(id),
-            None => {
-                let blob = self.body(body.as_bytes())?;
-                self.nodes.push(NewNode { parent, hash, blob });
-                Ref::New(self.nodes.len() - 1)
-            }
+        let node = if let Some(id) = stored {
+            Ref::Stored(id)
+        } else {
+            let blob = self.body(body.as_bytes())?;
+            self.nodes.push(NewNode { parent, hash, blob });
+            Ref::New(self.nodes.len() - 1)
         };
         self.by_hash.insert(hash, node);
         Ok(node)
@@ -170,12 +169,11 @@ impl Planner<'_> {
         if let Some(known) = self.shared.get(&hash) {
             return Ok(*known);
         }
-        let blob = match shared_blob(self.connection, hash)? {
-            Some(id) => Ref::Stored(id),
-            None => {
-                let place = self.packer.push(Kind::Bodies, bytes)?;
-                Ref::New(self.blob(place, Some(hash)))
-            }
+        let blob = if let Some(id) = shared_blob(self.connection, hash)? {
+            Ref::Stored(id)
+        } else {
+            let place = self.packer.push(Kind::Bodies, bytes)?;
+            Ref::New(self.blob(place, Some(hash)))
         };
         self.shared.insert(hash, blob);
         Ok(blob)
@@ -205,9 +203,13 @@ pub(super) fn tag(hash: Hash) -> i64 {
     i64::from_le_bytes(first)
 }
 
+/// Two lookups by integer key: a join with the hash as a parameter is planned anew at every call.
 fn shared_blob(connection: &Connection, hash: Hash) -> Result<Option<i64>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT blob.id FROM blob_tag JOIN blob ON blob.id = blob_tag.blob WHERE tag = ?1 AND blob.hash = ?2",
-    )?;
-    Ok(statement.query_row((tag(hash), hash.0), |row| row.get(0)).optional()?)
+    let mut tagged = connection.prepare_cached("SELECT blob FROM blob_tag WHERE tag = ?1")?;
+    let Some(id) = tagged.query_row([tag(hash)], |row| row.get::<_, i64>(0)).optional()? else {
+        return Ok(None);
+    };
+    let mut hash_of = connection.prepare_cached("SELECT hash FROM blob WHERE id = ?1")?;
+    let stored: Option<Option<[u8; 32]>> = hash_of.query_row([id], |row| row.get(0)).optional()?;
+    Ok((stored.flatten() == Some(hash.0)).then_some(id))
 }

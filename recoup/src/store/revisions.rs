@@ -17,8 +17,8 @@ use crate::trajectory::Sealed;
 /// What becomes of a run of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Stored already.
-    Duplicate,
+    /// Stored already, under this id.
+    Duplicate { id: TrajectoryId },
     /// To be stored under `base`, the key before numbering.
     New {
         base: TrajectoryKey,
@@ -117,7 +117,7 @@ impl Revisions {
         for ordinal in 1..=highest {
             let id = numbered_id(sealed, ordinal);
             if known.iter().any(|other| other.id == id) {
-                return Ok(Fate::Duplicate);
+                return Ok(Fate::Duplicate { id });
             }
         }
         if highest > 0 {

@@ -91,6 +91,11 @@ pub(super) fn put(connection: &Connection, subject: i64, verdict: &Verdict) -> R
     Ok(true)
 }
 
+/// Whether a verdict is kept already.
+pub(super) fn is_known(connection: &Connection, verdict: &Verdict) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM verdict WHERE id = ?1")?.exists([verdict.id.0.0])
+}
+
 pub(super) fn current(
     connection: &Connection,
     subject: i64,

@@ -12,6 +12,8 @@ mod fuzz_cases;
 
 /// What must hold for any bytes; shared with the fuzz targets.
 mod fuzz_properties;
+/// Killing the process, two of them at once.
+mod crash;
 
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;

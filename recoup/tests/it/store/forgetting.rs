@@ -1,13 +1,22 @@
 //! Forgetting leaves no byte; collecting garbage loses none.
 
+use std::path::Path;
+
 use recoup::store::Filter;
 use recoup::trajectory::Citation;
 use recoup::verdict::{Content, Diagnosis, Producer, Quote, Verdict};
 
-use super::{NOW, assert_clean, holds, import, project, rows, run};
+use super::{NOW, assert_clean, holds, holds_bytes, import, project, rows, run};
 
-/// Text that zstd cannot shorten away, so that finding it in the file means something.
+/// Text that stands as it is in rows; in packs it is compressed.
 const SECRET: &str = "zq7-vex9-0kd3-jw81-hh2p-tr5m";
+
+/// The compressed bytes of every pack.
+fn packs(dir: &Path) -> Vec<Vec<u8>> {
+    let connection = rusqlite::Connection::open(dir.join("store.sqlite")).unwrap();
+    let mut statement = connection.prepare("SELECT data FROM pack").unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
 
 #[test]
 fn a_forgotten_run_leaves_no_byte() {
@@ -34,11 +43,14 @@ fn a_forgotten_run_leaves_no_byte() {
     store.put_verdicts(&[Verdict::new(gone, Producer::rules("d", 1), Vec::new(), content, NOW)]).unwrap();
     std::fs::write(store.dir().join("store.sqlite.v0.backup"), SECRET).unwrap();
     assert!(holds(store.dir(), SECRET), "the search can find it");
+    let packs = packs(store.dir());
+    assert!(packs.iter().all(|pack| holds_bytes(store.dir(), pack)));
 
     let report = store.forget(&[gone]).unwrap();
     assert_eq!(report.trajectories, 2, "with its older revision");
     assert_eq!(report.collected.nodes, 3, "the shared question stays");
     assert!(!holds(store.dir(), SECRET));
+    assert!(!packs.iter().any(|pack| holds_bytes(store.dir(), pack)), "each held a part of it");
     assert!(store.search_text(SECRET, 1).unwrap().is_empty());
     let left = rows(&store);
     assert_eq!(left.len(), 1);

@@ -1,10 +1,13 @@
 //! Import: once each, revisions beside each other, nothing lost.
 
+use std::collections::BTreeSet;
+
 use recoup::id::Hash;
 use recoup::importers::{Event, LooseLabel, Sink as _};
 use recoup::json::Json;
 use recoup::store::{Filter, Page, Store, StoreError};
-use recoup::trajectory::{Media, NativeId, Part, Sealed, Trajectory};
+use recoup::task::Task;
+use recoup::trajectory::{Leaf, Media, NativeId, Node, Outcome, Part, Role, Sealed, Trajectory};
 use recoup::verdict::{Content, ReferenceLabel};
 
 use super::{NOW, assert_clean, draft, import, project, put, rows, run, sealed};
@@ -74,7 +77,7 @@ fn other_content_under_one_id_is_another_run() {
     assert_eq!((summary.counts.new, summary.counts.revisions), (3, 0));
     assert_eq!(summary.losses.values().sum::<u64>(), 2);
     let before = rows(&store);
-    assert_eq!(before.iter().map(|row| row.key).collect::<std::collections::BTreeSet<_>>().len(), 3);
+    assert_eq!(before.iter().map(|row| row.key).collect::<BTreeSet<_>>().len(), 3);
     let again = import(&mut store, runs().into_iter().rev());
     assert_eq!((again.counts.duplicates, again.losses.len()), (3, 0));
     assert_eq!(rows(&store), before);
@@ -94,6 +97,69 @@ fn long_bodies_are_stored_once_in_any_context() {
     assert_eq!(stats.stored_nodes, 4);
     assert!(stats.raw_bytes < 2 * page.len() as u64, "{} bytes", stats.raw_bytes);
     assert_clean(&store);
+}
+
+/// A tree of messages over few texts, so that prefixes and messages recur in every way.
+fn tree(native: &str, state: &mut u64, distinct: &mut BTreeSet<Vec<u64>>) -> Sealed {
+    let mut next = |below: u64| {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) % below
+    };
+    let mut run = Trajectory::new("test", Task::named(native, ""));
+    let mut paths: Vec<Vec<u64>> = Vec::new();
+    for position in 0..=next(12) as usize {
+        let parent = (position > 0 && next(9) > 0).then(|| next(position as u64) as usize);
+        let text = next(3);
+        let mut node = Node::new(Role::User, "user", vec![Part::text(format!("text {text}"))]);
+        node.parent = parent;
+        run.push_under(node);
+        let mut path = parent.map(|parent| paths[parent].clone()).unwrap_or_default();
+        path.push(text);
+        distinct.insert(path.clone());
+        paths.push(path);
+    }
+    let parents: BTreeSet<usize> = run.nodes.iter().filter_map(|node| node.parent).collect();
+    run.leaves = (0..run.nodes.len())
+        .filter(|position| !parents.contains(position))
+        .map(|position| Leaf { node: Some(position), outcome: Outcome::unknown() })
+        .collect();
+    sealed(native, run)
+}
+
+#[test]
+fn stored_nodes_are_the_distinct_pairs_of_prefix_and_message() {
+    let (_dir, mut store) = project();
+    let (mut state, mut distinct, mut new_nodes) = (1, BTreeSet::new(), 0);
+    for round in 0..20 {
+        let runs: Vec<Sealed> =
+            (0..30).map(|i| tree(&format!("{round}-{i}"), &mut state, &mut distinct)).collect();
+        new_nodes += import(&mut store, runs).new_nodes;
+        assert_eq!(new_nodes, distinct.len() as u64, "after round {round}");
+    }
+    let stats = store.stats().unwrap();
+    assert_eq!(stats.stored_nodes, distinct.len() as u64);
+    assert!(stats.dedup_ratio > 1.5, "{}", stats.dedup_ratio);
+    assert_clean(&store);
+}
+
+#[test]
+fn a_label_that_comes_with_a_known_run_is_kept() {
+    let (_dir, mut store) = project();
+    let mut labeled = run("a", &["q", "a"]);
+    import(&mut store, [labeled.clone()]);
+    labeled.labels.push(ReferenceLabel {
+        source: "bench".to_owned(),
+        index_base: 0,
+        native: Json::string("1"),
+        node: Some(1),
+        agent: None,
+        reason: None,
+    });
+    for _ in 0..2 {
+        assert_eq!(import(&mut store, [labeled.clone()]).counts.duplicates, 1);
+        assert!(store.current(labeled.head.id, "reference_label").unwrap().is_some());
+        assert_eq!(store.verdicts(labeled.head.id).unwrap().len(), 2);
+    }
 }
 
 #[test]
@@ -160,7 +226,12 @@ fn what_was_not_finished_is_not_there_and_comes_with_the_next_import() {
 fn a_project_is_private_and_asked_for_by_name() {
     let (dir, store) = project();
     assert!(matches!(Store::open(&dir.path().join("other")), Err(StoreError::NoProject { .. })));
-    assert_eq!(std::fs::read_to_string(store.dir().join(".gitignore")).unwrap(), "*\n");
+    let ignored = |dir: &std::path::Path| std::fs::read_to_string(dir.join(".gitignore")).unwrap();
+    assert_eq!(ignored(store.dir()), "*\n");
+    let shared = tempfile::tempdir().unwrap();
+    std::fs::write(shared.path().join("notes.txt"), "mine").unwrap();
+    Store::create_or_open(shared.path()).unwrap();
+    assert_eq!(ignored(shared.path()), "store.sqlite*\n", "a person's own files stay visible");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

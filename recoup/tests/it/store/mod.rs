@@ -1,6 +1,7 @@
 //! The store: what goes in comes out, once, on one side, and can be taken back.
 
 mod forgetting;
+mod formats;
 mod importing;
 mod listing;
 mod splitting;
@@ -18,7 +19,7 @@ pub const NOW: &str = "2026-01-01T00:00:00Z";
 /// A run of alternating user and assistant messages.
 pub fn draft(task: &str, goal: &str, texts: &[&str]) -> Trajectory {
     let mut run = Trajectory::new("test", Task::named(task, goal));
-    run.source.uri = "runs.jsonl".to_owned();
+    run.source.uri.push_str("runs.jsonl");
     for (index, text) in texts.iter().enumerate() {
         let node = if index % 2 == 0 {
             Node::new(Role::User, "user", vec![Part::text(*text)])
@@ -69,10 +70,15 @@ pub fn assert_clean(store: &Store) {
     assert_eq!(report.unreferenced_nodes, 0);
 }
 
-/// Whether any file of a project holds some bytes as they are.
+/// Whether any file of a project holds a text as it is.
 pub fn holds(dir: &Path, needle: &str) -> bool {
+    holds_bytes(dir, needle.as_bytes())
+}
+
+/// Whether any file of a project holds some bytes.
+pub fn holds_bytes(dir: &Path, needle: &[u8]) -> bool {
     std::fs::read_dir(dir).unwrap().any(|entry| {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-        bytes.windows(needle.len()).any(|window| window == needle.as_bytes())
+        bytes.windows(needle.len()).any(|window| window == needle)
     })
 }
