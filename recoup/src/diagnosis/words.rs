@@ -3,6 +3,7 @@
 //! A name is a run of letters, digits and `_`, in lower case; a number is its value, so `1,234.50`
 //! and `1234.5` are one. Looking up a value costs a hash a word; only a miss searches the text.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -164,7 +165,7 @@ impl First {
 }
 
 /// The words and numbers of a run's messages, each with the branch index of its first message.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Seen {
     first: HashMap<u64, First>,
     /// Distinct numbers with the message of their first occurrence.
@@ -172,10 +173,27 @@ pub(crate) struct Seen {
     /// All text in lower case with where each message begins in it.
     text: String,
     starts: Vec<(usize, u32)>,
+    /// Bytes that may still be searched for misses.
+    search_budget: Cell<usize>,
 }
+
+/// Bytes searched a run at most. A run that is all misses is then taken as seen: silence, not hours.
+const SEARCHED_MAX: usize = 256 << 20;
 
 /// Numbers kept a run; a longer run is not searched for sums beyond them.
 const NUMBERS_MAX: usize = 4_096;
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            first: HashMap::new(),
+            numbers: Vec::new(),
+            text: String::new(),
+            starts: Vec::new(),
+            search_budget: Cell::new(SEARCHED_MAX),
+        }
+    }
+}
 
 impl Seen {
     /// Takes in a text of the message at a branch index; indices never fall.
@@ -220,6 +238,9 @@ impl Seen {
     /// Whether a number can be reckoned from numbers before `index`: the sum or difference of two, or
     /// one of them times a whole number up to 12.
     pub(crate) fn is_reckoned(&self, hundredths: i64, index: usize) -> bool {
+        if !self.spend(self.numbers.len() * 64) {
+            return true;
+        }
         let mut known: Vec<i64> = self
             .numbers
             .iter()
@@ -233,11 +254,21 @@ impl Seen {
             || known.iter().any(|number| has(hundredths - number) || has(hundredths + number))
     }
 
+    /// Takes from the search budget; `false` once it is used up.
+    fn spend(&self, bytes: usize) -> bool {
+        let left = self.search_budget.get().checked_sub(bytes);
+        self.search_budget.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
     fn text_before(&self, value: &str, index: usize) -> bool {
         let end = self
             .starts
             .get(self.starts.partition_point(|(_, first)| (*first as usize) < index))
             .map_or(self.text.len(), |(start, _)| *start);
+        if !self.spend(end) {
+            return true;
+        }
         let value = value.trim().to_ascii_lowercase();
         !value.is_empty() && memchr::memmem::find(&self.text.as_bytes()[..end], value.as_bytes()).is_some()
     }

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, unreachable_pub)]
 
+/// Triage and diagnosis: sealed runs, hostile runs, real runs.
+mod diagnosis;
+
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 

@@ -46,7 +46,7 @@ impl Detector for UnsupportedAnswer {
             };
             let Some(first) = ranges.first() else { continue };
             let message = format!(
-                "The answer states {}, which occurs in no earlier message and follows from none.",
+                "The answer states {}, which no observation holds and none implies.",
                 quoted(&answer.text[first.clone()])
             );
             let citations = ranges.iter().take(CITED_MAX).map(|range| Citation {
@@ -121,7 +121,8 @@ fn unobserved(run: &Run<'_>, answer: &Answer<'_>) -> (f64, Vec<Range<usize>>) {
         .filter(|word| !run.is_observed_before(word, answer.index))
         .map(|word| word.range.clone())
         .collect();
-    (if missing.len() == content.len() { 0.6 } else { 0.45 }, missing)
+    // Wholly from memory it may still be right; a name half seen is half made up.
+    (if missing.len() == content.len() { 0.3 } else { 0.5 }, missing)
 }
 
 fn starts_upper(word: &str) -> bool {
@@ -226,7 +227,7 @@ mod tests {
             let thought = call("Search", "Creed");
             chat(vec![user("who?"), thought, result("Scott sang."), call("Finish", answer)])
         };
-        assert_eq!(detect(&UnsupportedAnswer, &run("Creed"), &[])[0].strength.to_bits(), 0.6_f64.to_bits());
+        assert_eq!(detect(&UnsupportedAnswer, &run("Creed"), &[])[0].strength.to_bits(), 0.3_f64.to_bits());
         assert_eq!(detect(&UnsupportedAnswer, &run("Scott Stapp"), &[])[0].citations.len(), 1);
         assert!(detect(&UnsupportedAnswer, &run("Scott"), &[]).is_empty());
         assert!(detect(&UnsupportedAnswer, &run("yes"), &[]).is_empty());

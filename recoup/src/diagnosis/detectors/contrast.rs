@@ -53,7 +53,14 @@ impl Detector for MutationWithoutLookup {
             let named = if run.is_visible(missed) { format!(", `{missed}`,") } else { String::new() };
             let message =
                 format!("The agent calls `{tool}` before the look-up{named} that has to come first.");
-            findings.push(finding(self, action.node, strength, message, action.citation()));
+            let mut found = finding(self, action.node, strength, message, action.citation());
+            let looked = run.actions[at..].iter().position(|later| later.name == missed && later.succeeded());
+            found.resolved_at = looked.and_then(|looked| {
+                let again =
+                    run.actions[at + looked..].iter().find(|later| later.name == tool && later.succeeded());
+                again.map(|again| again.node)
+            });
+            findings.push(found);
         }
     }
 }
@@ -224,6 +231,8 @@ mod tests {
         assert_eq!((found.len(), found[0].node), (1, 1));
         assert!(!found[0].message.contains("get_order"), "a name the run never saw stays out of the message");
         assert!(detect(&MutationWithoutLookup, &run(&[LOOK, CANCEL]), &[&success]).is_empty());
+        let redone = detect(&MutationWithoutLookup, &run(&[CANCEL, LOOK, CANCEL]), &[&success]);
+        assert_eq!(redone[0].resolved_at, Some(5));
         let other = succeeded(run(&[CANCEL]));
         assert!(detect(&MutationWithoutLookup, &run(&[CANCEL]), &[&success, &other]).is_empty());
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Detector, Run, finding, quoted};
+use super::{Detector, FINDINGS_MAX, Run, finding, quoted};
 use crate::diagnosis::actions::Action;
 use crate::diagnosis::effects::{Effect, effect};
 use crate::trajectory::Citation;
@@ -77,11 +77,15 @@ impl Detector for UngroundedArgument {
     }
 
     fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
+        let before = findings.len();
         for (at, action) in run.actions.iter().enumerate() {
             let Some(arguments) = &action.arguments else {
                 findings.extend(placeholder_in_text(self, run, at));
                 continue;
             };
+            if findings.len() - before >= FINDINGS_MAX {
+                return;
+            }
             let mut leaves = Vec::new();
             collect(arguments, "", 0, &mut leaves);
             let mut cursor = 0;
