@@ -155,7 +155,7 @@ impl Detector for WrongOrder {
                     .iter()
                     .filter_map(|success| Some(first_of(success, one)? < first_of(success, other)?))
                     .collect();
-                if orders.is_empty() || orders.iter().any(|order| *order == (first < second)) {
+                if orders.is_empty() || orders.contains(&(first < second)) {
                     continue;
                 }
                 let (early, late) = (&run.actions[first.min(second)], &run.actions[first.max(second)]);
