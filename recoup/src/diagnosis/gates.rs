@@ -24,6 +24,9 @@ pub struct GateReview {
 /// What a gate says: a decision and its reason.
 type Word = (Decision, String);
 
+/// A gate: whether a diagnosis of a run satisfies it.
+type Gate = fn(&Run<'_>, &Diagnosis) -> Word;
+
 fn admit() -> Word {
     (Decision::Admit, String::new())
 }
@@ -38,7 +41,7 @@ fn abstain(reason: &str) -> Word {
 
 /// Runs every gate, in order.
 pub fn review(run: &Run<'_>, diagnosis: &Diagnosis) -> Vec<GateReview> {
-    let gates: [(&'static str, fn(&Run<'_>, &Diagnosis) -> Word); 9] = [
+    let gates: [(&'static str, Gate); 9] = [
         ("S1", s1_schema),
         ("S2", s2_policy_step),
         ("S3", s3_author),

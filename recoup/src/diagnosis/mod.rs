@@ -120,11 +120,16 @@ pub fn diagnose(run: &Trajectory, siblings: &[&Trajectory], config: &DiagnosisCo
     Diagnosed { blame: Some(blame), blame_evidence, class, diagnosis, reviews, findings }
 }
 
+/// Findings kept of one detector on one run: the first ones. More say nothing new.
+const FINDINGS_MAX: usize = 32;
+
 /// Runs every detector; findings come in order of node, then detector.
 fn find(run: &Run<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for detector in DETECTORS {
+        let before = findings.len();
         detector.detect(run, &mut findings);
+        findings.truncate(before + FINDINGS_MAX);
     }
     findings.sort_by(|left, right| (left.node, &left.detector).cmp(&(right.node, &right.detector)));
     findings

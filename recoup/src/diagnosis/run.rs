@@ -10,7 +10,7 @@ use super::DiagnosisConfig;
 use super::actions::{Action, actions};
 use super::effects::{Effect, effect};
 use super::siblings::Divergence;
-use super::words::Seen;
+use super::words::{Seen, Word};
 use crate::trajectory::{Branch, Citation, Part, Role, Status, TerminationKind, ToolCall, Trajectory};
 use crate::triage::failure_text;
 
@@ -99,6 +99,12 @@ impl<'a> Run<'a> {
         self.seen.has_before(value, index + 1)
     }
 
+    /// Whether a word stands in a prompt, a tool's description or a message before a branch index that
+    /// no agent wrote.
+    pub(crate) fn is_observed_before(&self, word: &Word, index: usize) -> bool {
+        self.seen.is_observed_before(word, index + 1)
+    }
+
     /// Whether it stands anywhere that the agents could see.
     pub fn is_visible(&self, value: &str) -> bool {
         self.seen.has_before(value, usize::MAX)
@@ -185,29 +191,30 @@ fn turns<'a>(branch: &Branch<'a>, actions: &[Action<'a>]) -> (Vec<Step>, Vec<Mes
 /// Takes in everything visible: prompts and tools count as before the first message.
 fn seen(trajectory: &Trajectory, branch: &Branch<'_>) -> Seen {
     let mut seen = Seen::default();
-    seen.add(&trajectory.task.goal, 0);
+    seen.add(&trajectory.task.goal, 0, false);
     for agent in &trajectory.agents {
-        seen.add(&agent.name, 0);
-        seen.add(agent.system_prompt.as_deref().unwrap_or_default(), 0);
+        seen.add(&agent.name, 0, false);
+        seen.add(agent.system_prompt.as_deref().unwrap_or_default(), 0, false);
     }
     for tool in &trajectory.tools {
-        seen.add(&tool.name, 0);
-        seen.add(&tool.description, 0);
-        seen.add(tool.parameters.as_ref().map_or("", |parameters| parameters.as_str()), 0);
+        seen.add(&tool.name, 0, false);
+        seen.add(&tool.description, 0, false);
+        seen.add(tool.parameters.as_ref().map_or("", |parameters| parameters.as_str()), 0, false);
     }
     for (index, (_, node)) in branch.nodes().enumerate() {
         let index = index + 1;
+        let by_agent = node.occurrence.sampled || node.role == Role::Assistant;
         for part in &node.parts {
             match part {
-                Part::Text(text) => seen.add(&text.text, index),
-                Part::Reasoning { text, .. } => seen.add(text, index),
+                Part::Text(text) => seen.add(&text.text, index, by_agent),
+                Part::Reasoning { text, .. } => seen.add(text, index, by_agent),
                 Part::ToolCall(ToolCall { name, arguments_raw, .. }) => {
-                    seen.add(name, index);
-                    seen.add(arguments_raw, index);
+                    seen.add(name, index, by_agent);
+                    seen.add(arguments_raw, index, by_agent);
                 }
                 Part::ToolResult(result) => {
                     for text in result.parts.iter().filter_map(Part::as_text) {
-                        seen.add(text, index);
+                        seen.add(text, index, by_agent);
                     }
                 }
                 Part::Media(_) | Part::Opaque { .. } => {}

@@ -74,6 +74,31 @@ pub(crate) fn mutating_tools<'a>(actions: &[Action<'a>]) -> BTreeSet<&'a str> {
         .collect()
 }
 
+/// A call by which something stays changed, small enough to be compared (an edit of a file is not: two
+/// right ones seldom agree).
+pub(crate) fn is_change(action: &Action<'_>) -> bool {
+    action.is_call
+        && action.succeeded()
+        && action.raw.len() <= 2_000
+        && !action.raw.contains("\\n")
+        && effect(action.name) == Effect::Mutate
+}
+
+/// Every change that some success makes; `None` where there is no success, or where successes disagree
+/// and so show that the task can be solved in several ways.
+pub(crate) fn agreed_changes(run: &Run<'_>) -> Option<BTreeSet<Hash>> {
+    let mut agreed: Option<BTreeSet<Hash>> = None;
+    for success in &run.successes {
+        let changes: BTreeSet<_> =
+            success.iter().filter(|action| is_change(action)).map(|action| action.key).collect();
+        match &agreed {
+            Some(known) if *known != changes => return None,
+            _ => agreed = Some(changes),
+        }
+    }
+    agreed
+}
+
 /// Position of the first action of a name.
 pub(crate) fn first_of(actions: &[Action<'_>], name: &str) -> Option<usize> {
     actions.iter().position(|action| action.name == name)

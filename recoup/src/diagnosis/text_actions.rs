@@ -15,9 +15,21 @@ pub(crate) struct TextAction {
 }
 
 /// The action of a turn that calls no tool: its last `Action:` line, else its first block of code
-/// that a harness would run.
+/// that a harness would run, else the command in a plain block that ends the turn.
 pub(crate) fn text_action(text: &str) -> Option<TextAction> {
-    action_line(text).or_else(|| fenced(text))
+    action_line(text).or_else(|| fenced(text)).or_else(|| closing_command(text))
+}
+
+/// A block without a language at the very end, whose first word is a command.
+fn closing_command(text: &str) -> Option<TextAction> {
+    let inner = text.trim_end().strip_suffix("```")?;
+    let open = inner.rfind("```")?;
+    let block = inner[open + 3..].strip_prefix('\n')?;
+    let at = open + 4 + block.len() - block.trim_start().len();
+    let body = block.trim();
+    let name = body.split(|c: char| c.is_whitespace() || c == ':').next().filter(|name| !name.is_empty())?;
+    let is_command = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte == b'-');
+    is_command.then(|| TextAction { name: at..at + name.len(), body: at..at + body.len() })
 }
 
 /// `Action: search[x]`, `Action 3: Finish[y]`.
@@ -83,12 +95,14 @@ mod tests {
         assert_eq!(found("Thought 2: x\nAction 2: Search[Rome]\n"), Some(("Search", "Search[Rome]")));
         assert_eq!(found("run\n```python\nprint(1)\n```\nend"), Some(("python", "print(1)")));
         assert_eq!(found("```json\n{}\n```\n```sh\nls\n```"), Some(("sh", "ls")));
+        assert_eq!(found("I edit.\n```\nedit 1:2\nx\n```\n"), Some(("edit", "edit 1:2\nx")));
     }
 
     #[test]
     fn prose_is_no_action() {
         assert_eq!(found("Action items are due. The action: none"), None);
-        assert_eq!(found("```\nplain\n```"), None);
+        assert_eq!(found("```\nplain\n``` and more"), None);
+        assert_eq!(found("```\nX = 3\n```"), None);
         assert_eq!(found("```bash\nnever closed"), None);
     }
 }

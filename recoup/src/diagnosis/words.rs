@@ -3,6 +3,7 @@
 //! A name is a run of letters, digits and `_`, in lower case; a number is its value, so `1,234.50`
 //! and `1234.5` are one. Looking up a value costs a hash a word; only a miss searches the text.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -144,31 +145,68 @@ fn thousands(bytes: &[u8], comma: usize) -> bool {
     group == 3
 }
 
+/// Branch indices of the first message that holds a word: any, and any not by an agent.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    any: u32,
+    observed: u32,
+}
+
+impl First {
+    fn at(index: u32, by_agent: bool) -> Self {
+        Self { any: index, observed: if by_agent { u32::MAX } else { index } }
+    }
+
+    fn take(&mut self, index: u32, by_agent: bool) {
+        if !by_agent {
+            self.observed = self.observed.min(index);
+        }
+    }
+}
+
 /// The words and numbers of a run's messages, each with the branch index of its first message.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Seen {
-    first: HashMap<u64, u32>,
+    first: HashMap<u64, First>,
     /// Distinct numbers with the message of their first occurrence.
     numbers: Vec<(i64, u32)>,
     /// All text in lower case with where each message begins in it.
     text: String,
     starts: Vec<(usize, u32)>,
+    /// Bytes that may still be searched for misses.
+    search_budget: Cell<usize>,
 }
+
+/// Bytes searched a run at most. A run that is all misses is then taken as seen: silence, not hours.
+const SEARCHED_MAX: usize = 256 << 20;
 
 /// Numbers kept a run; a longer run is not searched for sums beyond them.
 const NUMBERS_MAX: usize = 4_096;
 
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            first: HashMap::new(),
+            numbers: Vec::new(),
+            text: String::new(),
+            starts: Vec::new(),
+            search_budget: Cell::new(SEARCHED_MAX),
+        }
+    }
+}
+
 impl Seen {
     /// Takes in a text of the message at a branch index; indices never fall.
-    pub(crate) fn add(&mut self, text: &str, index: usize) {
+    pub(crate) fn add(&mut self, text: &str, index: usize, by_agent: bool) {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
         for word in words(text) {
-            self.first.entry(word.hash).or_insert(index);
+            let first = self.first.entry(word.hash).or_insert(First::at(index, by_agent));
+            first.take(index, by_agent);
         }
         for number in numbers(text) {
             let key = number_key(number.hundredths);
             if let std::collections::hash_map::Entry::Vacant(entry) = self.first.entry(key) {
-                entry.insert(index);
+                entry.insert(First::at(index, by_agent));
                 if self.numbers.len() < NUMBERS_MAX {
                     self.numbers.push((number.hundredths, index));
                 }
@@ -183,18 +221,26 @@ impl Seen {
 
     /// Whether every word of a value stands in a message before `index`, or the value itself does.
     pub(crate) fn has_before(&self, value: &str, index: usize) -> bool {
-        let known = |word: Word| self.first.get(&word.hash).is_some_and(|first| (*first as usize) < index);
+        let known = |word: Word| self.first.get(&word.hash).is_some_and(|first| (first.any as usize) < index);
         words(value).all(known) || self.text_before(value, index)
+    }
+
+    /// Whether a word, by its hash, stands in a message before `index` that no agent wrote.
+    pub(crate) fn is_observed_before(&self, word: &Word, index: usize) -> bool {
+        self.first.get(&word.hash).is_some_and(|first| (first.observed as usize) < index)
     }
 
     /// Whether a number stands in a message before `index`.
     pub(crate) fn has_number_before(&self, hundredths: i64, index: usize) -> bool {
-        self.first.get(&number_key(hundredths)).is_some_and(|first| (*first as usize) < index)
+        self.first.get(&number_key(hundredths)).is_some_and(|first| (first.any as usize) < index)
     }
 
     /// Whether a number can be reckoned from numbers before `index`: the sum or difference of two, or
     /// one of them times a whole number up to 12.
     pub(crate) fn is_reckoned(&self, hundredths: i64, index: usize) -> bool {
+        if !self.spend(self.numbers.len() * 64) {
+            return true;
+        }
         let mut known: Vec<i64> = self
             .numbers
             .iter()
@@ -208,11 +254,21 @@ impl Seen {
             || known.iter().any(|number| has(hundredths - number) || has(hundredths + number))
     }
 
+    /// Takes from the search budget; `false` once it is used up.
+    fn spend(&self, bytes: usize) -> bool {
+        let left = self.search_budget.get().checked_sub(bytes);
+        self.search_budget.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
     fn text_before(&self, value: &str, index: usize) -> bool {
         let end = self
             .starts
             .get(self.starts.partition_point(|(_, first)| (*first as usize) < index))
             .map_or(self.text.len(), |(start, _)| *start);
+        if !self.spend(end) {
+            return true;
+        }
         let value = value.trim().to_ascii_lowercase();
         !value.is_empty() && memchr::memmem::find(&self.text.as_bytes()[..end], value.as_bytes()).is_some()
     }
@@ -239,8 +295,10 @@ mod tests {
     #[test]
     fn seen_knows_order_spelling_and_sums() {
         let mut seen = Seen::default();
-        seen.add("Pay 1,200 and 55.5 to ABC-12", 0);
-        seen.add("then XYZ99", 3);
+        seen.add("Pay 1,200 and 55.5 to ABC-12", 0, false);
+        seen.add("then XYZ99", 3, true);
+        let word = words("xyz99").next().unwrap();
+        assert!(!seen.is_observed_before(&word, 9));
         assert!(seen.has_before("abc-12", 1) && !seen.has_before("XYZ99", 3) && seen.has_before("xyz99", 4));
         assert!(seen.has_number_before(120_000, 1) && !seen.has_number_before(125_550, 1));
         assert!(seen.is_reckoned(125_550, 1) && seen.is_reckoned(360_000, 1) && !seen.is_reckoned(99_999, 1));

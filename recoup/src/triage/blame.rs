@@ -134,7 +134,7 @@ fn transport_text(node: &Node, position: usize) -> Option<Citation> {
     node.texts().find_map(|(part_path, text)| {
         let range = failure_text::first_line(text)?;
         let short = text.len() < 2_000;
-        (short && transport_form(&text[range.clone()])).then(|| Citation {
+        (short && transport_form(&text[range.clone()])).then_some(Citation {
             node: position,
             part_path,
             start: range.start,

@@ -22,6 +22,8 @@ const OPENINGS: &[&str] = &[
     "<error>",
     "<tool_use_error>",
     "[ERROR]",
+    "Your proposed edit has introduced",
+    "No such function name",
 ];
 
 /// Forms that open a line anywhere in an observation.
@@ -76,7 +78,8 @@ pub(crate) fn in_text(text: &str) -> Option<Range<usize>> {
     let start = text.len() - text.trim_start().len();
     let head = &text[start..];
     if OPENINGS.iter().any(|form| head.starts_with(form)) {
-        return first_line(text);
+        return if head.starts_with(LINES[0].trim_end_matches(':')) { named_error(text) } else { None }
+            .or_else(|| first_line(text));
     }
     if let Some(range) = json_error(head) {
         return Some(start + range.start..start + range.end);
@@ -85,12 +88,12 @@ pub(crate) fn in_text(text: &str) -> Option<Range<usize>> {
     for region in [front, back].into_iter().flatten() {
         for form in EXIT_CODES {
             if let Some(range) = failed_exit(text, region.clone(), form) {
-                return Some(range);
+                return Some(named_error(text).unwrap_or(range));
             }
         }
         for form in LINES {
             if let Some(at) = line_start(text, region.clone(), form) {
-                return Some(at..line_end(text, at));
+                return Some(named_error(text).unwrap_or(at..line_end(text, at)));
             }
         }
     }
@@ -109,6 +112,22 @@ fn ends(text: &str) -> (Option<Range<usize>>, Option<Range<usize>>) {
         return (Some(0..text.len()), None);
     }
     (Some(0..text.floor_char_boundary(REACH)), Some(text.ceil_char_boundary(text.len() - REACH)..text.len()))
+}
+
+/// The last line that names an exception (`ValueError: …`): what a reader wants of a failed program.
+fn named_error(text: &str) -> Option<Range<usize>> {
+    let back = text.ceil_char_boundary(text.len().saturating_sub(REACH));
+    let mut offset = text.len();
+    for line in text[back..].rsplit('\n') {
+        let start = offset - line.len();
+        offset = start.saturating_sub(1);
+        let name = line.split(':').next().unwrap_or_default();
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+        if is_name && line.len() > name.len() && (name.ends_with("Error") || name.ends_with("Exception")) {
+            return Some(start..start + line.trim_end().len());
+        }
+    }
+    None
 }
 
 fn line_end(text: &str, start: usize) -> usize {
@@ -179,6 +198,10 @@ mod tests {
         assert_eq!(
             quoted("out\nTraceback (most recent call last):\n  File"),
             Some("Traceback (most recent call last):")
+        );
+        assert_eq!(
+            quoted("exitcode: 1 (execution failed)\nTraceback …\nValueError: no column\n"),
+            Some("ValueError: no column")
         );
         assert_eq!(quoted(r#"{"error": "no such city", "response": ""}"#), Some("no such city"));
     }

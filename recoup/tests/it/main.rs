@@ -14,6 +14,8 @@ mod fuzz_cases;
 mod fuzz_properties;
 /// Killing the process, two of them at once.
 mod crash;
+/// Triage and diagnosis: sealed runs, hostile runs, real runs.
+mod diagnosis;
 
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;

@@ -39,10 +39,14 @@ impl Detector for UnsupportedAnswer {
             if answer.text.len() > ANSWER_MAX {
                 continue;
             }
-            let (strength, ranges) = unsupported(run, &answer);
+            let (strength, ranges) = if answer.is_submitted && is_short(answer.text) {
+                unobserved(run, &answer)
+            } else {
+                unsupported(run, &answer)
+            };
             let Some(first) = ranges.first() else { continue };
             let message = format!(
-                "The answer states {}, which occurs in no earlier message and follows from none.",
+                "The answer states {}, which no observation holds and none implies.",
                 quoted(&answer.text[first.clone()])
             );
             let citations = ranges.iter().take(CITED_MAX).map(|range| Citation {
@@ -63,6 +67,8 @@ struct Answer<'a> {
     part: usize,
     offset: usize,
     text: &'a str,
+    /// Handed in by an action, not said in a message.
+    is_submitted: bool,
 }
 
 /// What a submission holds, else what the agent says after its last action.
@@ -77,6 +83,7 @@ fn answers<'a>(run: &Run<'a>) -> Vec<Answer<'a>> {
                 part: at.part_path[0],
                 offset: at.start,
                 text: submission.raw,
+                is_submitted: true,
             })
             .into_iter()
             .collect();
@@ -91,8 +98,35 @@ fn answers<'a>(run: &Run<'a>) -> Vec<Answer<'a>> {
             part: message.part,
             offset: 0,
             text: message.text,
+            is_submitted: false,
         })
         .collect()
+}
+
+/// A word or a name handed in by itself, as answers to questions are.
+fn is_short(text: &str) -> bool {
+    text.len() <= 80 && !text.trim_start().starts_with(['{', '[', '"']) && words(text).count() <= 8
+}
+
+/// Words of a short answer that stand in no question and no observation. The agent's own thoughts do not
+/// count: an answer must rest on what was seen.
+fn unobserved(run: &Run<'_>, answer: &Answer<'_>) -> (f64, Vec<Range<usize>>) {
+    let content: Vec<_> = words(answer.text)
+        .filter(|word| {
+            word.has_digit || (word.range.len() >= 4 && starts_upper(&answer.text[word.range.clone()]))
+        })
+        .collect();
+    let missing: Vec<Range<usize>> = content
+        .iter()
+        .filter(|word| !run.is_observed_before(word, answer.index))
+        .map(|word| word.range.clone())
+        .collect();
+    // Wholly from memory it may still be right; a name half seen is half made up.
+    (if missing.len() == content.len() { 0.3 } else { 0.5 }, missing)
+}
+
+fn starts_upper(word: &str) -> bool {
+    word.chars().next().is_some_and(char::is_uppercase)
 }
 
 /// Numbers of three digits or more, or with a fraction, and names with digits, none of them seen or
@@ -185,6 +219,18 @@ mod tests {
         }
         let unobserved = chat(vec![user("how many?"), say("There are 4711.")]);
         assert!(detect(&UnsupportedAnswer, &unobserved, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_short_answer_rests_on_observations_not_on_thoughts() {
+        let run = |answer: &str| {
+            let thought = call("Search", "Creed");
+            chat(vec![user("who?"), thought, result("Scott sang."), call("Finish", answer)])
+        };
+        assert_eq!(detect(&UnsupportedAnswer, &run("Creed"), &[])[0].strength.to_bits(), 0.3_f64.to_bits());
+        assert_eq!(detect(&UnsupportedAnswer, &run("Scott Stapp"), &[])[0].citations.len(), 1);
+        assert!(detect(&UnsupportedAnswer, &run("Scott"), &[]).is_empty());
+        assert!(detect(&UnsupportedAnswer, &run("yes"), &[]).is_empty());
     }
 
     #[test]

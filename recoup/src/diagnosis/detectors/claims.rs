@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::actions::Action;
 use crate::diagnosis::effects::{CLAIMS, Effect, effect, words};
-use crate::trajectory::Citation;
+use crate::trajectory::{Citation, Role};
 use crate::verdict::Finding;
 
 /// Words between which and the participle nothing but an adverb may stand, in lower case.
@@ -29,6 +29,10 @@ impl Detector for ClaimedAction {
     }
 
     fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
+        if let Some(found) = unmade_look(self, run) {
+            findings.push(found);
+            return;
+        }
         // Without a single call there are no tools by which anything could be done.
         if !run.actions.iter().any(|action| action.is_call) {
             return;
@@ -72,6 +76,50 @@ impl Detector for ClaimedAction {
             findings.push(found);
         }
     }
+}
+
+/// What an agent says of a look that it took, in lower case.
+const LOOKS: &[&str] = &[
+    "i've checked ",
+    "i have checked ",
+    "i checked ",
+    "i searched ",
+    "i have searched ",
+    "i've searched ",
+    "i've retrieved ",
+    "i have retrieved ",
+    "i ran the ",
+    "i have executed ",
+    "i executed ",
+    "i've verified ",
+];
+
+/// The first message that reports a look at the world in a run where something could be run or called
+/// and nothing was before it.
+fn unmade_look(detector: &dyn Detector, run: &Run<'_>) -> Option<Finding> {
+    let acts =
+        !run.trajectory.tools.is_empty() || run.branch.nodes().any(|(_, node)| node.role == Role::Tool);
+    let first = run.actions.first().map_or(usize::MAX, |action| action.index);
+    let mut before = run.messages.iter().filter(|message| acts && message.index < first);
+    before.find_map(|message| {
+        let lower = message.text.replace('’', "'").to_ascii_lowercase();
+        // The apostrophe's width differs: look only where the bytes still agree.
+        let same = lower.len() == message.text.len();
+        let at = LOOKS.iter().filter(|_| same).filter_map(|form| lower.find(form)).min()?;
+        let end = at + message.text[at..].find(['.', '\n', '!', ':']).unwrap_or(message.text.len() - at);
+        let range = at..message.text.floor_char_boundary(end.min(at + 120));
+        let cited = Citation {
+            node: message.node,
+            part_path: vec![message.part],
+            start: range.start,
+            end: range.end,
+        };
+        let words =
+            format!("The agent says {}, but nothing was run or called before.", quoted_at(run, &cited));
+        let mut found = finding(detector, message.node, 0.6, words, [cited]);
+        found.resolved_at = run.actions.iter().find(|action| action.succeeded()).map(|action| action.node);
+        Some(found)
+    })
 }
 
 fn words_of(action: &Action<'_>) -> Vec<String> {
@@ -137,7 +185,7 @@ fn claim(text: &str, participle: &str, by_agent: bool) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::{ClaimedAction, claim};
-    use crate::diagnosis::fixture::{call, chat, detect, result, say, user};
+    use crate::diagnosis::fixture::{call, chat, detect, result, say, user, with_tool};
 
     #[test]
     fn a_claim_without_a_call_is_found_at_its_words() {
@@ -166,6 +214,14 @@ mod tests {
             assert!(detect(&ClaimedAction, &run, &[]).is_empty());
         }
         assert!(detect(&ClaimedAction, &chat(vec![user("x"), say("I have cancelled it.")]), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_look_that_nothing_took_is_a_claim() {
+        let offered = |node| with_tool(chat(vec![user("is it on sale?"), node]), "search", "{}");
+        assert_eq!(detect(&ClaimedAction, &offered(say("I've checked the shop: it is.")), &[]).len(), 1);
+        assert!(detect(&ClaimedAction, &offered(say("I will check.")), &[]).is_empty());
+        assert!(detect(&ClaimedAction, &chat(vec![user("x"), say("I've checked it.")]), &[]).is_empty());
     }
 
     #[test]

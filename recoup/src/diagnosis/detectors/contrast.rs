@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::{Detector, Run, finding};
 use crate::diagnosis::actions::Action;
 use crate::diagnosis::effects::{Effect, effect, words};
-use crate::diagnosis::siblings::{first_of, mutating_tools};
+use crate::diagnosis::siblings::{agreed_changes, first_of, is_change, mutating_tools};
+use crate::diagnosis::words::words as words_of;
 use crate::trajectory::{Part, Role};
 use crate::verdict::Finding;
 
@@ -46,12 +47,35 @@ impl Detector for MutationWithoutLookup {
                 (None, None) => continue,
             };
             let action = &run.actions[at];
+            if by_policy.iter().all(|lookup| lookup != &missed) && is_object_observed(run, action) {
+                continue;
+            }
             let named = if run.is_visible(missed) { format!(", `{missed}`,") } else { String::new() };
             let message =
                 format!("The agent calls `{tool}` before the look-up{named} that has to come first.");
-            findings.push(finding(self, action.node, strength, message, action.citation()));
+            let mut found = finding(self, action.node, strength, message, action.citation());
+            let looked = run.actions[at..].iter().position(|later| later.name == missed && later.succeeded());
+            found.resolved_at = looked.and_then(|looked| {
+                let again =
+                    run.actions[at + looked..].iter().find(|later| later.name == tool && later.succeeded());
+                again.map(|again| again.node)
+            });
+            findings.push(found);
         }
     }
+}
+
+/// Whether every identifier that a change is about stands in an earlier observation, so that it was
+/// looked up one way or another.
+fn is_object_observed(run: &Run<'_>, action: &Action<'_>) -> bool {
+    let before = || run.actions.iter().take_while(|other| other.index < action.index);
+    let observed: BTreeSet<u64> = before()
+        .filter_map(|other| other.observation.as_ref())
+        .flat_map(|seen| words_of(seen.text).map(|word| word.hash))
+        .collect();
+    words_of(action.raw)
+        .filter(|word| word.has_digit && word.range.len() >= 4)
+        .all(|word| observed.contains(&word.hash))
 }
 
 /// Look-ups that every success which makes this change makes before it.
@@ -131,7 +155,7 @@ impl Detector for WrongOrder {
                     .iter()
                     .filter_map(|success| Some(first_of(success, one)? < first_of(success, other)?))
                     .collect();
-                if orders.is_empty() || orders.iter().any(|order| *order == (first < second)) {
+                if orders.is_empty() || orders.contains(&(first < second)) {
                     continue;
                 }
                 let (early, late) = (&run.actions[first.min(second)], &run.actions[first.max(second)]);
@@ -182,31 +206,6 @@ impl Detector for DeviatingMutation {
     }
 }
 
-/// A call by which something stays changed, small enough to be compared (an edit of a file is not: two
-/// right ones seldom agree).
-fn is_change(action: &Action<'_>) -> bool {
-    action.is_call
-        && action.succeeded()
-        && action.raw.len() <= 2_000
-        && !action.raw.contains("\\n")
-        && effect(action.name) == Effect::Mutate
-}
-
-/// Every change that some success makes; `None` where there is no success, or where successes disagree
-/// and so show that the task can be solved in several ways.
-fn agreed_changes(run: &Run<'_>) -> Option<BTreeSet<crate::id::Hash>> {
-    let mut agreed: Option<BTreeSet<crate::id::Hash>> = None;
-    for success in &run.successes {
-        let changes: BTreeSet<_> =
-            success.iter().filter(|action| is_change(action)).map(|action| action.key).collect();
-        match &agreed {
-            Some(known) if *known != changes => return None,
-            _ => agreed = Some(changes),
-        }
-    }
-    agreed
-}
-
 #[cfg(test)]
 mod tests {
     use super::{DeviatingMutation, MutationWithoutLookup, WrongOrder};
@@ -221,8 +220,8 @@ mod tests {
         chat(nodes)
     }
 
-    const LOOK: (&str, &str) = ("get_order", r#"{"id":1}"#);
-    const CANCEL: (&str, &str) = ("cancel_order", r#"{"id":1}"#);
+    const LOOK: (&str, &str) = ("get_order", r#"{"id":"W101"}"#);
+    const CANCEL: (&str, &str) = ("cancel_order", r#"{"id":"W101"}"#);
     const REFUND: (&str, &str) = ("refund_order", r#"{"id":1}"#);
 
     #[test]
@@ -232,6 +231,8 @@ mod tests {
         assert_eq!((found.len(), found[0].node), (1, 1));
         assert!(!found[0].message.contains("get_order"), "a name the run never saw stays out of the message");
         assert!(detect(&MutationWithoutLookup, &run(&[LOOK, CANCEL]), &[&success]).is_empty());
+        let redone = detect(&MutationWithoutLookup, &run(&[CANCEL, LOOK, CANCEL]), &[&success]);
+        assert_eq!(redone[0].resolved_at, Some(5));
         let other = succeeded(run(&[CANCEL]));
         assert!(detect(&MutationWithoutLookup, &run(&[CANCEL]), &[&success, &other]).is_empty());
     }

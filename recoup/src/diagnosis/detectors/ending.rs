@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Detector, Run, finding};
 use crate::diagnosis::effects::{Effect, effect};
-use crate::diagnosis::siblings::mutating_tools;
+use crate::diagnosis::siblings::{agreed_changes, is_change, mutating_tools};
 use crate::trajectory::TerminationKind;
 use crate::triage::failure_text;
 use crate::verdict::Finding;
@@ -34,23 +34,18 @@ impl Detector for PrematureStop {
 
     fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
         let Some(last) = run.last_step().filter(|_| !run.was_cut_off()) else { return };
-        let handoff = run.actions.iter().find(|action| effect(action.name) == Effect::Handoff);
-        let hands_over_too = run
-            .successes
-            .iter()
-            .any(|success| success.iter().any(|action| effect(action.name) == Effect::Handoff));
-        if let Some(handoff) = handoff.filter(|_| !run.successes.is_empty() && !hands_over_too) {
-            let message =
-                format!("The agent gives the case away with `{}` while it can be solved.", handoff.name);
-            let strength = if run.successes.len() > 1 { 0.65 } else { 0.5 };
-            let citations = handoff.citation().or_else(|| handoff.observation.as_ref()?.citation());
-            findings.push(finding(self, handoff.node, strength, message, citations));
-            return;
-        }
         if let Some(missing) = unmade_change(run) {
-            let strength = if run.successes.len() > 1 { 0.6 } else { 0.45 };
+            let strength = if run.successes.len() > 1 { 0.6 } else { 0.5 };
+            let handoff = run.actions.iter().find(|action| effect(action.name) == Effect::Handoff);
+            if let Some(handoff) = handoff {
+                let message =
+                    format!("The agent gives the case away with `{}` while it can be solved.", handoff.name);
+                let citations = handoff.citation().or_else(|| handoff.observation.as_ref()?.citation());
+                findings.push(finding(self, handoff.node, strength, message, citations));
+                return;
+            }
             let named = if run.is_visible(missing) { format!(" with `{missing}`") } else { String::new() };
-            let message = format!("The run ends without the change{named} that the task needs.");
+            let message = format!("The run ends without a change{named} that the task needs.");
             findings.extend(run.cite_step(last).map(|at| finding(self, last.node, strength, message, [at])));
             return;
         }
@@ -75,8 +70,16 @@ impl Detector for PrematureStop {
     }
 }
 
-/// A tool by which every success changes something and which this run never calls.
+/// The tool of a change that is missing: every success changes something by it and this run never
+/// calls it, or the successes agree on all changes and this run calls it for fewer of them.
 fn unmade_change<'a>(run: &Run<'a>) -> Option<&'a str> {
+    if let (Some(agreed), Some(success)) = (agreed_changes(run), run.successes.first()) {
+        let lacks = success.iter().filter(|action| is_change(action)).find(|action| {
+            let mut own = run.actions.iter().filter(|own| own.name == action.name && is_change(own));
+            own.all(|own| own.key != action.key && agreed.contains(&own.key))
+        });
+        return lacks.map(|action| action.name);
+    }
     let mut shared: Option<BTreeSet<&str>> = None;
     for success in &run.successes {
         let tools = mutating_tools(success);
@@ -154,8 +157,10 @@ mod tests {
 
     #[test]
     fn handing_over_counts_only_where_success_does_not() {
-        let success = succeeded(run("get_order"));
+        let success = succeeded(run("cancel_order"));
         assert_eq!(detect(&PrematureStop, &run("transfer_to_human_agents"), &[&success])[0].node, 1);
+        let refused = succeeded(run("get_order"));
+        assert!(detect(&PrematureStop, &run("transfer_to_human_agents"), &[&refused]).is_empty());
         let also = succeeded(run("transfer_to_human_agents"));
         assert!(detect(&PrematureStop, &run("transfer_to_human_agents"), &[&also]).is_empty());
     }

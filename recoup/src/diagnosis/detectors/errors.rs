@@ -2,6 +2,7 @@
 
 use super::claims::claim_of_success;
 use super::{Detector, Run, finding, quoted_at};
+use crate::diagnosis::actions::Observation;
 use crate::diagnosis::effects::{Effect, effect};
 use crate::trajectory::Citation;
 use crate::verdict::Finding;
@@ -93,7 +94,7 @@ impl Detector for IgnoredError {
                 .filter(|message| message.index > action.index && (!moved_on || message.index < next_call))
                 .find_map(|message| Some((message, claim_of_success(action.name, message.text)?)));
             let Some((message, range)) = claim else { continue };
-            let report = action.observation.as_ref().and_then(|seen| seen.citation());
+            let report = action.observation.as_ref().and_then(Observation::citation);
             let cited = Citation {
                 node: message.node,
                 part_path: vec![message.part],

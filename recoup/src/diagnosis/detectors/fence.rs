@@ -25,7 +25,6 @@ const COMPLAINTS: &[&str] = &[
     "Missing 'Action",
     "Your response did not contain",
     "Invalid action",
-    "Your proposed edit has introduced",
 ];
 
 /// Bytes at the start of an answer in which a complaint counts.

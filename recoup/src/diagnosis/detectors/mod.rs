@@ -16,7 +16,7 @@ mod ungrounded;
 mod unknown_tool;
 mod verification;
 
-use super::{Detector, Run, finding};
+use super::{Detector, FINDINGS_MAX, Run, finding};
 use crate::trajectory::Citation;
 
 /// Every detector, in the order of the report.

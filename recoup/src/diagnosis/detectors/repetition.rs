@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Detector, Run, finding};
+use crate::diagnosis::actions::Action;
 use crate::diagnosis::effects::{self, Effect, effect};
 use crate::id::Hash;
 use crate::trajectory::Part;
@@ -97,7 +98,7 @@ impl Detector for Loop {
             let mut found = finding(self, fault.node, 0.8, message, citations);
             found.resolved_at = run.steps[end..]
                 .iter()
-                .find(|step| run.actions[step.actions.clone()].iter().any(|action| action.succeeded()))
+                .find(|step| run.actions[step.actions.clone()].iter().any(Action::succeeded))
                 .map(|step| step.node);
             findings.push(found);
             start = end;

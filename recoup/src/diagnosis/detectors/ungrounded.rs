@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Detector, Run, finding, quoted};
+use super::{Detector, FINDINGS_MAX, Run, finding, quoted};
 use crate::diagnosis::actions::Action;
 use crate::diagnosis::effects::{Effect, effect};
 use crate::trajectory::Citation;
@@ -77,8 +77,15 @@ impl Detector for UngroundedArgument {
     }
 
     fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
+        let before = findings.len();
         for (at, action) in run.actions.iter().enumerate() {
-            let Some(arguments) = &action.arguments else { continue };
+            let Some(arguments) = &action.arguments else {
+                findings.extend(placeholder_in_text(self, run, at));
+                continue;
+            };
+            if findings.len() - before >= FINDINGS_MAX {
+                return;
+            }
             let mut leaves = Vec::new();
             collect(arguments, "", 0, &mut leaves);
             let mut cursor = 0;
@@ -104,6 +111,29 @@ impl Detector for UngroundedArgument {
             findings.push(found);
         }
     }
+}
+
+/// Stand-ins in code or a command, as they are written for the reader to fill in.
+const CODE_PLACEHOLDERS: &[&str] = &["YOUR_", "your_api_key", "your-api-key", "path/to/", "api.example.com"];
+
+fn placeholder_in_text(detector: &dyn Detector, run: &Run<'_>, at: usize) -> Option<Finding> {
+    let action = run.actions.get(at).filter(|action| !action.is_call)?;
+    let (start, form) =
+        CODE_PLACEHOLDERS.iter().filter_map(|form| Some((action.raw.find(form)?, form))).min()?;
+    let tail = &action.raw[start..];
+    let len = tail.find(|c: char| !(c.is_alphanumeric() || "_-./".contains(c))).unwrap_or(tail.len());
+    let value = &tail[..len.max(form.len())];
+    if run.is_seen_before(value, action.index) {
+        return None;
+    }
+    let citation = action.cite(start, start + value.len())?;
+    let message = format!("The agent runs code with {}, a stand-in that nothing supplied.", quoted(value));
+    let mut found = finding(detector, action.node, 0.6, message, [citation]);
+    found.resolved_at = run.actions[at + 1..]
+        .iter()
+        .find(|later| later.name == action.name && later.succeeded() && !later.raw.contains(value))
+        .map(|later| later.node);
+    Some(found)
 }
 
 /// A value inside arguments, with the nearest key above it.
@@ -216,7 +246,7 @@ fn resolution(run: &Run<'_>, at: usize, leaf: &Leaf<'_>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::{UngroundedArgument, is_identifier};
-    use crate::diagnosis::fixture::{call, chat, detect, result, system, user, with_tool};
+    use crate::diagnosis::fixture::{call, chat, detect, result, say, system, user, with_tool};
 
     #[test]
     fn an_identifier_from_nowhere_is_cited() {
@@ -248,6 +278,15 @@ mod tests {
     fn placeholders_are_the_surest_sign() {
         let run = chat(vec![user("weather"), call("get_weather", r#"{"api_key":"YOUR_API_KEY"}"#)]);
         assert!(detect(&UngroundedArgument, &run, &[])[0].strength > 0.8);
+    }
+
+    #[test]
+    fn stand_ins_in_code_count_too() {
+        let run = chat(vec![user("rain?"), say("```python\nkey = 'YOUR_KEY'\n```")]);
+        let found = detect(&UngroundedArgument, &run, &[]);
+        assert_eq!(found[0].citations[0].quote(&run), Ok("YOUR_KEY"));
+        let told = chat(vec![user("put YOUR_KEY there"), say("```python\nkey = 'YOUR_KEY'\n```")]);
+        assert!(detect(&UngroundedArgument, &told, &[]).is_empty());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A call of a tool that nobody offered.
 
 use super::{Detector, Run, finding};
+use crate::diagnosis::actions::Observation;
 use crate::verdict::Finding;
 
 /// What environments answer to a name they do not know, in lower case.
@@ -52,10 +53,10 @@ impl Detector for UnknownTool {
                 continue;
             }
             let message = format!("The agent calls `{}`, a tool that was not offered to it.", action.name);
-            let citations = action.citation().into_iter().chain(refusal.and_then(|seen| seen.citation()));
+            let citations = action.citation().into_iter().chain(refusal.and_then(Observation::citation));
             let mut found = finding(self, action.node, 0.9, message, citations);
             if found.citations.is_empty() {
-                found.citations.extend(action.observation.as_ref().and_then(|seen| seen.citation()));
+                found.citations.extend(action.observation.as_ref().and_then(Observation::citation));
             }
             found.resolved_at = run.actions[at + 1..]
                 .iter()
