@@ -76,13 +76,20 @@ static ANCHORS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&literals.join("|")).expect("literals are a pattern")
 });
 
+/// No key or header is longer; a bound keeps hostile text (`sk-sk-sk-…`) from costing its square.
+const TOKEN_MAX: usize = 2048;
+
 /// A private key's block is no longer than this; where its end is missing, the block is cut there.
 const PRIVATE_KEY_MAX: usize = 16 * 1024;
 
 pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
     let bytes = text.as_bytes();
+    let mut block_end = 0;
     for anchor in ANCHORS.find_iter(bytes) {
         let at = anchor.start();
+        if at < block_end {
+            continue;
+        }
         let hit = match anchor.as_bytes() {
             b"eyJ" => jwt(bytes, at),
             b"-----BEGIN" => private_key(bytes, at),
@@ -90,7 +97,12 @@ pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
             b"uthorization" => authorization(bytes, anchor.end()),
             prefix => provider_key(bytes, at, prefix),
         };
-        hits.extend(hit);
+        if let Some(hit) = hit {
+            if hit.kind == Kind::PrivateKey {
+                block_end = hit.end;
+            }
+            hits.push(hit);
+        }
     }
     for at in memmem::find_iter(bytes, b"://") {
         hits.extend(url_password(bytes, at + 3));
@@ -110,7 +122,7 @@ fn provider_key(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<Hit> {
             || slack_url && byte == b'/'
             || prefix == b"SG." && byte == b'.'
     };
-    let length = bytes[tail_at..].iter().take_while(|byte| in_key(**byte)).count();
+    let length = bytes[tail_at..].iter().take(TOKEN_MAX).take_while(|byte| in_key(**byte)).count();
     let tail = &bytes[tail_at..tail_at + length];
     // `sk-xxxxxxxxxxxxxxxxxxxx` in a manual is no key.
     let real = tail.iter().any(u8::is_ascii_digit) && tail.iter().any(u8::is_ascii_alphabetic);
@@ -127,7 +139,8 @@ fn provider_key(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<Hit> {
 
 /// Three base64url parts, the first two JSON objects (`eyJ` is `{"`); the last may be empty.
 fn jwt(bytes: &[u8], at: usize) -> Option<Hit> {
-    if !starts_token(bytes, at) {
+    let inside_part = bytes[..at].last() == Some(&b'-');
+    if inside_part || !starts_token(bytes, at) {
         return None;
     }
     let part = |from: usize| {
@@ -193,7 +206,11 @@ fn authorization(bytes: &[u8], after: usize) -> Option<Hit> {
 }
 
 fn header_value(bytes: &[u8], from: usize) -> usize {
-    from + bytes[from..].iter().take_while(|byte| is_word(**byte) || b"-._~+/=:".contains(byte)).count()
+    from + bytes[from..]
+        .iter()
+        .take(TOKEN_MAX)
+        .take_while(|byte| is_word(**byte) || b"-._~+/=:".contains(byte))
+        .count()
 }
 
 /// The password of `scheme://user:password@host`, or the token of `scheme://token@host`.

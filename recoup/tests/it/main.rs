@@ -10,3 +10,9 @@ mod importer_fixtures;
 
 /// Real traces that nobody here wrote: the counts an importer must reproduce.
 mod real_data;
+
+/// Redaction over generated runs.
+mod redaction;
+
+/// What is learned from and what never is, and the rows that come of it.
+mod views;
