@@ -17,6 +17,36 @@ struct Shape {
     least: usize,
 }
 
+impl Shape {
+    /// One past the last character of the key's alphabet from `from` on.
+    fn tail_end(&self, bytes: &[u8], from: usize) -> usize {
+        let in_key = |byte: u8| {
+            is_word(byte)
+                || self.dashes && byte == b'-'
+                || self.prefix == "SG." && byte == b'.'
+                || self.prefix.starts_with("hooks.") && byte == b'/'
+        };
+        from + bytes[from..].iter().take(TOKEN_MAX).take_while(|byte| in_key(**byte)).count()
+    }
+
+    /// Whether a tail is a key's: `sk-xxxxxxxxxxxxxxxxxxxx` in a manual is none.
+    fn fits(&self, tail: &[u8]) -> bool {
+        match self.prefix {
+            "AKIA" | "ASIA" => {
+                tail.len() == self.least
+                    && tail.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+            }
+            // The one prefix that also ends words: `sk-learn-pipeline-step-12` has no random part.
+            "sk-" => tail.len() >= self.least && tail.split(|byte| *byte == b'-').any(looks_random),
+            _ => {
+                tail.len() >= self.least
+                    && tail.iter().any(u8::is_ascii_digit)
+                    && tail.iter().any(u8::is_ascii_alphabetic)
+            }
+        }
+    }
+}
+
 const fn shape(prefix: &'static str, dashes: bool, least: usize) -> Shape {
     Shape { prefix, dashes, least }
 }
@@ -84,7 +114,9 @@ const PRIVATE_KEY_MAX: usize = 16 * 1024;
 
 pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
     let bytes = text.as_bytes();
-    let mut block_end = 0;
+    // Neither a block nor a tail that was looked at is looked at again from within: what a part of a
+    // tail could show, the whole of it shows.
+    let (mut block_end, mut tail_end) = (0, 0);
     for anchor in ANCHORS.find_iter(bytes) {
         let at = anchor.start();
         if at < block_end {
@@ -95,7 +127,18 @@ pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
             b"-----BEGIN" => private_key(bytes, at),
             b"earer " => bearer(bytes, at, anchor.end()),
             b"uthorization" => authorization(bytes, anchor.end()),
-            prefix => provider_key(bytes, at, prefix),
+            prefix if at >= tail_end && starts_token(bytes, at) => {
+                let found = SHAPES.iter().find(|shape| shape.prefix.as_bytes() == prefix);
+                found.and_then(|shape| {
+                    tail_end = shape.tail_end(bytes, anchor.end());
+                    shape.fits(&bytes[anchor.end()..tail_end]).then_some(Hit {
+                        start: at,
+                        end: tail_end,
+                        kind: Kind::ApiKey,
+                    })
+                })
+            }
+            _ => None,
         };
         if let Some(hit) = hit {
             if hit.kind == Kind::PrivateKey {
@@ -107,34 +150,6 @@ pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
     for at in memmem::find_iter(bytes, b"://") {
         hits.extend(url_password(bytes, at + 3));
     }
-}
-
-fn provider_key(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<Hit> {
-    let shape = SHAPES.iter().find(|shape| shape.prefix.as_bytes() == prefix)?;
-    if !starts_token(bytes, at) {
-        return None;
-    }
-    let tail_at = at + prefix.len();
-    let slack_url = prefix.starts_with(b"hooks");
-    let in_key = |byte: u8| {
-        is_word(byte)
-            || shape.dashes && byte == b'-'
-            || slack_url && byte == b'/'
-            || prefix == b"SG." && byte == b'.'
-    };
-    let length = bytes[tail_at..].iter().take(TOKEN_MAX).take_while(|byte| in_key(**byte)).count();
-    let tail = &bytes[tail_at..tail_at + length];
-    // `sk-xxxxxxxxxxxxxxxxxxxx` in a manual is no key.
-    let real = tail.iter().any(u8::is_ascii_digit) && tail.iter().any(u8::is_ascii_alphabetic);
-    let fits = match prefix {
-        b"AKIA" | b"ASIA" => {
-            length == 16 && tail.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
-        }
-        // The one prefix that is also a word: `sk-learn-pipeline-step-12` has no random part.
-        b"sk-" => length >= shape.least && tail.split(|byte| *byte == b'-').any(looks_random),
-        _ => length >= shape.least && real,
-    };
-    fits.then_some(Hit { start: at, end: tail_at + length, kind: Kind::ApiKey })
 }
 
 /// Three base64url parts, the first two JSON objects (`eyJ` is `{"`); the last may be empty.

@@ -225,6 +225,7 @@ fn an_export_counts_what_became_no_row() {
     assert_eq!(written, manifest);
     let counts = serde_json::to_value(&manifest).unwrap();
     assert_eq!((&counts["in"], &counts["rows"], &counts["duplicates"]), (&4.into(), &1.into(), &1.into()));
+    assert_eq!(counts["train_with"].to_string(), r#"{"assistant_only_loss":true}"#);
     assert_eq!(counts["excluded"].to_string(), r#"{"failed":1}"#);
     assert_eq!(counts["refused"].to_string(), r#"{"leftover-email":1}"#);
     assert_eq!(counts["redactions"].to_string(), r#"{"email":2}"#);

@@ -119,10 +119,9 @@ def test_the_trainer_masks_what_is_not_learned(path, manifest, tokenizer, tmp_pa
     model = transformers.GPT2LMHeadModel(
         transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=1, n_head=1, n_positions=64)
     )
-    # What a user must set for whole conversations; completions are masked by default.
-    assistant_only = manifest["format"] == "trl-messages"
+    # Whole conversations are learned as a user is told to; completions are masked by default.
     config = trl.SFTConfig(
-        output_dir=str(tmp_path / "out"), assistant_only_loss=assistant_only, max_length=None, use_cpu=True, report_to="none"
+        output_dir=str(tmp_path / "out"), max_length=None, use_cpu=True, report_to="none", **manifest["train_with"]
     )
     trainer = trl.SFTTrainer(model=model, args=config, train_dataset=dataset, processing_class=tokenizer)
     for processed, row in zip(trainer.train_dataset, dataset, strict=True):
