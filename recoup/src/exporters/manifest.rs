@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Exporter;
 use crate::redaction::Kind;
 use crate::verdict::Side;
 
@@ -33,6 +34,8 @@ pub struct Manifest {
     pub inputs_hash: String,
     /// The view.
     pub view: String,
+    /// Settings of the trainer without which it would learn more than the rows say.
+    pub train_with: BTreeMap<String, bool>,
     /// Rows written.
     pub rows: u64,
     /// Runs offered.
@@ -58,14 +61,16 @@ impl Manifest {
     /// Version of this project's writing of its formats.
     pub const FORMAT_VERSION: u32 = 1;
 
-    pub(super) fn new(format: &str, view: &str, provenance: Provenance) -> Self {
+    pub(super) fn new(exporter: &dyn Exporter, view: &str, provenance: Provenance) -> Self {
+        let setting = |(name, value): &(&str, bool)| ((*name).to_owned(), *value);
         Self {
-            format: format.to_owned(),
+            format: exporter.format().to_owned(),
             format_version: Self::FORMAT_VERSION,
             producer: provenance.producer,
             config_hash: provenance.config_hash,
             inputs_hash: provenance.inputs_hash,
             view: view.to_owned(),
+            train_with: exporter.train_with().iter().map(setting).collect(),
             rows: 0,
             runs_in: 0,
             excluded: BTreeMap::new(),

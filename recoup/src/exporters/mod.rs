@@ -33,6 +33,11 @@ pub trait Exporter: Sync {
     /// When the format cannot carry the example exactly.
     fn row(&self, example: &Example, run: &Trajectory) -> Result<Value, Refusal>;
 
+    /// Settings of the trainer without which it would learn more than the rows say.
+    fn train_with(&self) -> &'static [(&'static str, bool)] {
+        &[]
+    }
+
     /// Marks the first row of a file where readers infer types from the first rows.
     fn open(&self, _row: &mut Value) {}
 }

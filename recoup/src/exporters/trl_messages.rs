@@ -27,6 +27,10 @@ impl Exporter for TrlMessages {
         Ok(json!({"messages": chat_messages(example, run)?, "tools": tools_text(run)}))
     }
 
+    fn train_with(&self) -> &'static [(&'static str, bool)] {
+        &[("assistant_only_loss", true)]
+    }
+
     /// One message of the first row says `train`, so that `messages` has mixed keys and `datasets`
     /// keeps the column as JSON (docs/decisions/0002-trl-rows.md).
     fn open(&self, row: &mut Value) {

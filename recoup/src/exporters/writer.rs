@@ -61,7 +61,7 @@ impl ExportWriter {
             rows: BufWriter::new(file),
             hasher: Sha256::new(),
             deduplicator: Deduplicator::default(),
-            manifest: Manifest::new(exporter.format(), view, provenance),
+            manifest: Manifest::new(exporter, view, provenance),
         })
     }
 

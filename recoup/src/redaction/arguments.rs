@@ -4,6 +4,8 @@
 //! stays as the model wrote it. Each value is searched with its key in front, because the key is what
 //! tells a password from a word.
 
+use std::borrow::Cow;
+
 use serde::de::IgnoredAny;
 
 use super::edit::{Edit, edits};
@@ -23,11 +25,11 @@ pub(super) fn json_edits(raw: &str) -> Vec<Edit> {
         match bytes[at] {
             b'"' => {
                 let token = StringToken::read(raw, at);
-                at = token.end;
+                at = token.end();
                 let space = bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
                 if bytes.get(at + space) == Some(&b':') {
                     token.edits("", &mut found);
-                    key = Some(token.decoded);
+                    key = Some(token.decoded.into_owned());
                     at += space + 1;
                 } else {
                     let context = key.as_ref().map_or(String::new(), |key| format!("\"{key}\": \""));
@@ -63,59 +65,84 @@ pub(super) fn json_edits(raw: &str) -> Vec<Edit> {
     found
 }
 
-/// A string of a valid JSON text, decoded.
-struct StringToken {
-    decoded: String,
-    /// Offset in the source of each decoded byte, then of the closing quote.
-    offsets: Vec<usize>,
-    /// One past the closing quote.
-    end: usize,
+/// A string of a valid JSON text.
+struct StringToken<'a> {
+    /// What stands between the quotes.
+    source: &'a str,
+    /// Offset of it in the text.
+    start: usize,
+    decoded: Cow<'a, str>,
 }
 
-impl StringToken {
-    fn read(raw: &str, quote: usize) -> Self {
-        let mut token = Self { decoded: String::new(), offsets: Vec::new(), end: raw.len() };
-        let mut at = quote + 1;
-        while let Some(character) = raw[at..].chars().next() {
-            match character {
-                '"' => {
-                    token.end = at + 1;
-                    break;
-                }
-                '\\' => {
-                    let (decoded, length) = escape(&raw[at..]);
-                    token.push(decoded, at);
-                    at += length;
-                }
-                _ => {
-                    token.push(character, at);
-                    at += character.len_utf8();
-                }
+impl<'a> StringToken<'a> {
+    fn read(raw: &'a str, quote: usize) -> Self {
+        let start = quote + 1;
+        let bytes = raw.as_bytes();
+        let mut end = start;
+        while let Some(length) = memchr::memchr2(b'"', b'\\', &bytes[end..]) {
+            end += length;
+            if bytes[end] == b'"' {
+                break;
             }
+            end = bytes.len().min(end + 2);
         }
-        token.offsets.push(at);
-        token
+        let source = &raw[start..end];
+        let decoded = if source.contains('\\') { Cow::Owned(decode(source)) } else { Cow::Borrowed(source) };
+        Self { source, start, decoded }
     }
 
-    fn push(&mut self, character: char, at: usize) {
-        self.decoded.push(character);
-        self.offsets.resize(self.decoded.len(), at);
+    /// One past the closing quote.
+    fn end(&self) -> usize {
+        self.start + self.source.len() + 1
     }
 
-    /// Finds in the decoded text, after `context`, and says it in the source's offsets.
+    /// Finds in the decoded text, after `context`, and says it in the text's own offsets.
     fn edits(&self, context: &str, found: &mut Vec<Edit>) {
-        let text = format!("{context}{}", self.decoded);
-        for hit in find(&text) {
+        let searched = format!("{context}{}", self.decoded);
+        let mut hits = find(&searched);
+        hits.retain(|hit| hit.end > context.len());
+        // Hits are in order, so one walk over the source serves all of them.
+        let (mut source_at, mut decoded_at) = (0, 0);
+        let mut offset_of = |wanted: usize| {
+            while decoded_at < wanted && source_at < self.source.len() {
+                let (character, length) = character(&self.source[source_at..]);
+                source_at += length;
+                decoded_at += character.len_utf8();
+            }
+            self.start + source_at
+        };
+        for hit in hits {
             let start = hit.start.max(context.len()) - context.len();
-            let Some(end) = hit.end.checked_sub(context.len()).filter(|end| *end > start) else { continue };
+            let end = hit.end - context.len();
             found.push(Edit {
-                start: self.offsets[start],
-                end: self.offsets[end],
+                start: offset_of(start),
+                end: offset_of(end),
                 kind: hit.kind,
                 value: self.decoded[start..end].to_owned(),
                 quoted: false,
             });
         }
+    }
+}
+
+/// Decodes the characters of a JSON string's source.
+fn decode(source: &str) -> String {
+    let mut out = String::with_capacity(source.len());
+    let mut at = 0;
+    while at < source.len() {
+        let (character, length) = character(&source[at..]);
+        out.push(character);
+        at += length;
+    }
+    out
+}
+
+/// The first character of a JSON string's source and its length there.
+fn character(source: &str) -> (char, usize) {
+    match source.chars().next() {
+        Some('\\') => escape(source),
+        Some(character) => (character, character.len_utf8()),
+        None => (char::REPLACEMENT_CHARACTER, 1),
     }
 }
 

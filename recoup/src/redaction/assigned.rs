@@ -36,7 +36,7 @@ pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
         let Some(name_kind) = judge_name(name, found.start() - name_at) else { continue };
         let quotes = bytes[found.end()..].iter().take_while(|byte| b"\"'\\`".contains(byte)).count();
         let start = found.end() + quotes;
-        let end = value_end(bytes, start, quotes > 0);
+        let end = value_end(bytes, start, quotes > 0, found.as_bytes().contains(&b'='));
         let value = &bytes[start..end];
         let kind = match name_kind {
             Name::Password => {
@@ -94,22 +94,32 @@ fn judge_name(name: &[u8], word_at: usize) -> Option<Name> {
     begins_word.then_some(Name::Weak)
 }
 
-fn value_end(bytes: &[u8], start: usize, quoted: bool) -> usize {
+/// A quoted value ends at its quote; a bare one at punctuation, and after `=` at the `&` or `;` of a
+/// query or a connection string.
+fn value_end(bytes: &[u8], start: usize, quoted: bool, in_query: bool) -> usize {
     let in_value = |byte: &&u8| {
         let byte = **byte;
-        byte.is_ascii_graphic() && !b"\"'\\`<>".contains(&byte) && (quoted || !b",;&(){}[]|".contains(&byte))
+        let bare_end = b",(){}[]|".contains(&byte) || in_query && b"&;".contains(&byte);
+        byte.is_ascii_graphic() && !b"\"'\\`<>".contains(&byte) && (quoted || !bare_end)
     };
     start + bytes[start..].iter().take(512).take_while(in_value).count()
 }
 
-/// Letters beside digits or signs, and no code, variable or mask.
+/// Letters beside digits or signs, and no code, variable, mask or path (`pwd` is also a folder). Bare
+/// in a line, only what no identifier looks like.
 fn is_password(value: &[u8], written_out: bool) -> bool {
-    let code = value.iter().any(|byte| b"(){}[]$<>".contains(byte)) || value.starts_with(b"%");
-    written_out
-        && (6..=128).contains(&value.len())
+    let has = |class: fn(&u8) -> bool| value.iter().any(class);
+    let code = has(|byte| b"(){}[]$<>".contains(byte)) || value.starts_with(b"%");
+    let path = value.starts_with(b"/") || value.starts_with(b"~") || value.starts_with(b".");
+    let mixed = has(u8::is_ascii_digit)
+        && (has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
+            || has(|byte| b"!@#^*?".contains(byte)));
+    (6..=128).contains(&value.len())
         && !code
-        && value.iter().any(u8::is_ascii_alphabetic)
-        && value.iter().any(|byte| !byte.is_ascii_alphabetic() && *byte != b'_')
+        && !path
+        && has(u8::is_ascii_alphabetic)
+        && (written_out && has(|byte| !byte.is_ascii_alphabetic() && *byte != b'_')
+            || mixed && value.len() >= 8)
 }
 
 #[cfg(test)]
@@ -126,6 +136,8 @@ mod tests {
     fn the_name_decides() {
         assert_eq!(secrets(r#"{"password": "hunter2!"}"#), ["hunter2!"]);
         assert_eq!(secrets("DB_PASSWORD=tr0ub4dor"), ["tr0ub4dor"]);
+        assert_eq!(secrets("db:\n  password: Tr0ub4dor&3\n"), ["Tr0ub4dor&3"]);
+        assert_eq!(secrets("?user=x&password=Tr0ub4dor&page=3"), ["Tr0ub4dor"]);
         assert_eq!(
             secrets("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
             ["wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"]
@@ -147,6 +159,8 @@ mod tests {
             r#"{"key": "2f1c1e0a-9f70-4b8e-a9a1-0c2d3e4f5a6b"}"#,
             "key: src/components/Button1/index.js",
             "PASSWORD=$DB_PASSWORD1",
+            "password = user_password1",
+            "\"pwd\": \"/testbed/build2\"",
             "sort(key=lambda x1: x1)",
         ] {
             assert_eq!(secrets(text), [""; 0], "{text}");

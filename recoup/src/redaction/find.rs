@@ -178,6 +178,7 @@ mod tests {
             "@@ -123,45 +678,9012 @@ def f(x): 3.14159265358979 1e-10 0x7f3a9c",
             "std::net::Ipv6Addr fe80::1 12:34:56 00:1b:44:11:3a:b7",
             "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+            "numpy  1.26.4.1\nnvidia-cufft  12.3.1.170\n \"iphone\": \"544007664\"",
             "HAT170 JFK-SEA 2024-05-15 $1,234,567.89 tel aviv 5-10 (123) 12-34-56",
             "toolbox-202 200 300 4000 500-600-700 10.1145/3377811.3380364",
         ] {

@@ -21,19 +21,23 @@ pub struct Leftover {
     pub end: usize,
 }
 
-/// Shapes that need no further check, by group.
+/// Shapes that need no further check, by group; all begin with letters that are searched for fast.
 static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
     let key = concat!(
         r"sk-(?:ant|proj)-[\w-]{20}|gh[pousr]_[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9]{20}|glpat-[\w-]{20}",
         r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[\w-]{35}|xox[abeprs]-[0-9]{6,}-[\w-]{8}|[sr]k_(?:live|test)_[A-Za-z0-9]{16}"
     );
-    let email = r"\w[\w.+-]{1,62}@[A-Za-z0-9-]{2,63}\.(?:com|org|net|edu|gov|io|de|uk|fr)\b";
-    Regex::new(&format!(
-        r"(?-u)({key})|(eyJ[\w-]{{10,}}\.eyJ[\w-]{{10,}})|(-----BEGIN [A-Z ]*PRIVATE KEY)|({email})"
-    ))
-    .expect("the pattern is well-formed")
+    Regex::new(&format!(r"(?-u)({key})|(eyJ[\w-]{{10,}}\.eyJ[\w-]{{10,}})|(-----BEGIN [A-Z ]*PRIVATE KEY)"))
+        .expect("the pattern is well-formed")
 });
-const SHAPE_KINDS: [Kind; 4] = [Kind::ApiKey, Kind::Jwt, Kind::PrivateKey, Kind::Email];
+const SHAPE_KINDS: [Kind; 3] = [Kind::ApiKey, Kind::Jwt, Kind::PrivateKey];
+
+/// An address around an `@`. The local part of a repository's remote and a call on a matrix product
+/// are told apart by what is around them.
+static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?-u)\w[\w.+-]{1,62}@[A-Za-z0-9-]{2,63}\.(?:com|org|net|edu|gov|io|de|uk|fr)\b")
+        .expect("the pattern is well-formed")
+});
 
 /// Shapes that check digits or ranges confirm.
 static NUMBERS: LazyLock<Regex> = LazyLock::new(|| {
@@ -51,11 +55,23 @@ pub fn leftovers(text: &str) -> Vec<Leftover> {
     for captures in SHAPES.captures_iter(bytes) {
         let group =
             (1..=SHAPE_KINDS.len()).find_map(|index| Some((SHAPE_KINDS[index - 1], captures.get(index)?)));
-        let Some((kind, group)) = group else { continue };
-        // The remote of a repository and a call on a matrix product are no addresses.
-        let code = group.as_bytes().starts_with(b"git@") || bytes.get(group.end()) == Some(&b'(');
-        if kind != Kind::Email || !code {
+        // `ghp_xxxxxxxx…` in a manual is no key.
+        let real = |kind, text: &[u8]| kind != Kind::ApiKey || text.iter().any(u8::is_ascii_digit);
+        if let Some((kind, group)) = group.filter(|(kind, group)| real(*kind, group.as_bytes())) {
             found.push(Leftover { kind, start: group.start(), end: group.end() });
+        }
+    }
+    for at in memchr::memchr_iter(b'@', bytes) {
+        let from = at.saturating_sub(64);
+        let window = &bytes[from..bytes.len().min(at + 80)];
+        let Some(found_at) =
+            EMAIL.find_iter(window).find(|email| (email.start()..email.end()).contains(&(at - from)))
+        else {
+            continue;
+        };
+        let (start, end) = (from + found_at.start(), from + found_at.end());
+        if &bytes[start..at] != b"git" && bytes.get(end) != Some(&b'(') {
+            found.push(Leftover { kind: Kind::Email, start, end });
         }
     }
     for captures in NUMBERS.captures_iter(bytes) {
@@ -93,8 +109,7 @@ mod tests {
 
     #[test]
     fn placeholders_and_ids_block_nothing() {
-        let text =
-            "<EMAIL_1> 2f1c1e0a-9f70-4b8e-a9a1-0c2d3e4f5a6b #W1234567 1715785200123456 git@github.com:a/b";
+        let text = "<EMAIL_1> 2f1c1e0a-9f70-4b8e-a9a1-0c2d3e4f5a6b #W1234567 1715785200123456 sk-proj-xxxxxxxxxxxxxxxxxxxxxxxx git@github.com:a/b";
         assert_eq!(leftovers(text), []);
     }
 }

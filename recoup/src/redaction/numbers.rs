@@ -147,8 +147,8 @@ fn card(bytes: &[u8], start: usize, end: usize) -> Option<Hit> {
     is_card(&number).then_some(Hit { start, end, kind: Kind::Card })
 }
 
-/// A public address. A version or section number (`v1.2.3.4`, `Chrome/120.0.0.0`, `==1.2.3.4`, all
-/// parts below ten) is none, and an address that is nobody's (private, loopback, documentation)
+/// A public address. A version or section number (`v1.2.3.4`, `Chrome/120.0.0.0`, `==1.2.3.4`, small
+/// parts) is none, and an address that is nobody's (private, loopback, documentation)
 /// needs no hiding.
 fn ipv4(bytes: &[u8], start: usize) -> Option<Hit> {
     let length =
@@ -163,9 +163,9 @@ fn ipv4(bytes: &[u8], start: usize) -> Option<Hit> {
         || address.is_documentation()
         || address.is_multicast()
         || octets[0] == 0
-        || octets[0] >= 240
-        || octets.iter().all(|octet| *octet < 10)
-        || octets.ends_with(&[0, 0]);
+        || octets[0] >= 240;
+    // One address of five hundred has three octets below twenty; nearly every version has.
+    let small = octets.iter().filter(|octet| **octet < 20).count() >= 3;
     let version = match &bytes[..start] {
         [.., before, b'/'] => before.is_ascii_alphanumeric(),
         [.., b'=' | b'>' | b'<' | b'~' | b'!', b'='] | [.., b'^' | b'~'] => true,
@@ -175,11 +175,8 @@ fn ipv4(bytes: &[u8], start: usize) -> Option<Hit> {
             word.len() >= 7 && word[word.len() - 7..].eq_ignore_ascii_case(b"version")
         }
     };
-    (!nobody && !version && ends_number(bytes, end) && bytes.get(end) != Some(&b'-')).then_some(Hit {
-        start,
-        end,
-        kind: Kind::IpAddress,
-    })
+    (!nobody && !small && !version && ends_number(bytes, end) && bytes.get(end) != Some(&b'-'))
+        .then_some(Hit { start, end, kind: Kind::IpAddress })
 }
 
 /// International (`+44 20 7946 0958`), North American with separators (`(415) 555-0132`,
@@ -252,7 +249,7 @@ fn named(bytes: &[u8], start: usize) -> Option<Hit> {
     ]
     .iter()
     .any(|name| word.ends_with(name.as_bytes()));
-    if !says {
+    if !says || word.ends_with(b"iphone") {
         return None;
     }
     let (end, count, _) = dialed(bytes, start);

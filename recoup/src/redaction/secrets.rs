@@ -17,6 +17,36 @@ struct Shape {
     least: usize,
 }
 
+impl Shape {
+    /// One past the last character of the key's alphabet from `from` on.
+    fn tail_end(&self, bytes: &[u8], from: usize) -> usize {
+        let in_key = |byte: u8| {
+            is_word(byte)
+                || self.dashes && byte == b'-'
+                || self.prefix == "SG." && byte == b'.'
+                || self.prefix.starts_with("hooks.") && byte == b'/'
+        };
+        from + bytes[from..].iter().take(TOKEN_MAX).take_while(|byte| in_key(**byte)).count()
+    }
+
+    /// Whether a tail is a key's: `sk-xxxxxxxxxxxxxxxxxxxx` in a manual is none.
+    fn fits(&self, tail: &[u8]) -> bool {
+        match self.prefix {
+            "AKIA" | "ASIA" => {
+                tail.len() == self.least
+                    && tail.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+            }
+            // The one prefix that also ends words: `sk-learn-pipeline-step-12` has no random part.
+            "sk-" => tail.len() >= self.least && tail.split(|byte| *byte == b'-').any(looks_random),
+            _ => {
+                tail.len() >= self.least
+                    && tail.iter().any(u8::is_ascii_digit)
+                    && tail.iter().any(u8::is_ascii_alphabetic)
+            }
+        }
+    }
+}
+
 const fn shape(prefix: &'static str, dashes: bool, least: usize) -> Shape {
     Shape { prefix, dashes, least }
 }
@@ -76,58 +106,56 @@ static ANCHORS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&literals.join("|")).expect("literals are a pattern")
 });
 
+/// No key or header is longer; a bound keeps hostile text (`sk-sk-sk-…`) from costing its square.
+const TOKEN_MAX: usize = 2048;
+
 /// A private key's block is no longer than this; where its end is missing, the block is cut there.
 const PRIVATE_KEY_MAX: usize = 16 * 1024;
 
 pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
     let bytes = text.as_bytes();
+    // Neither a block nor a tail that was looked at is looked at again from within: what a part of a
+    // tail could show, the whole of it shows.
+    let (mut block_end, mut tail_end) = (0, 0);
     for anchor in ANCHORS.find_iter(bytes) {
         let at = anchor.start();
+        if at < block_end {
+            continue;
+        }
         let hit = match anchor.as_bytes() {
             b"eyJ" => jwt(bytes, at),
             b"-----BEGIN" => private_key(bytes, at),
             b"earer " => bearer(bytes, at, anchor.end()),
             b"uthorization" => authorization(bytes, anchor.end()),
-            prefix => provider_key(bytes, at, prefix),
+            prefix if at >= tail_end && starts_token(bytes, at) => {
+                let found = SHAPES.iter().find(|shape| shape.prefix.as_bytes() == prefix);
+                found.and_then(|shape| {
+                    tail_end = shape.tail_end(bytes, anchor.end());
+                    shape.fits(&bytes[anchor.end()..tail_end]).then_some(Hit {
+                        start: at,
+                        end: tail_end,
+                        kind: Kind::ApiKey,
+                    })
+                })
+            }
+            _ => None,
         };
-        hits.extend(hit);
+        if let Some(hit) = hit {
+            if hit.kind == Kind::PrivateKey {
+                block_end = hit.end;
+            }
+            hits.push(hit);
+        }
     }
     for at in memmem::find_iter(bytes, b"://") {
         hits.extend(url_password(bytes, at + 3));
     }
 }
 
-fn provider_key(bytes: &[u8], at: usize, prefix: &[u8]) -> Option<Hit> {
-    let shape = SHAPES.iter().find(|shape| shape.prefix.as_bytes() == prefix)?;
-    if !starts_token(bytes, at) {
-        return None;
-    }
-    let tail_at = at + prefix.len();
-    let slack_url = prefix.starts_with(b"hooks");
-    let in_key = |byte: u8| {
-        is_word(byte)
-            || shape.dashes && byte == b'-'
-            || slack_url && byte == b'/'
-            || prefix == b"SG." && byte == b'.'
-    };
-    let length = bytes[tail_at..].iter().take_while(|byte| in_key(**byte)).count();
-    let tail = &bytes[tail_at..tail_at + length];
-    // `sk-xxxxxxxxxxxxxxxxxxxx` in a manual is no key.
-    let real = tail.iter().any(u8::is_ascii_digit) && tail.iter().any(u8::is_ascii_alphabetic);
-    let fits = match prefix {
-        b"AKIA" | b"ASIA" => {
-            length == 16 && tail.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
-        }
-        // The one prefix that is also a word: `sk-learn-pipeline-step-12` has no random part.
-        b"sk-" => length >= shape.least && tail.split(|byte| *byte == b'-').any(looks_random),
-        _ => length >= shape.least && real,
-    };
-    fits.then_some(Hit { start: at, end: tail_at + length, kind: Kind::ApiKey })
-}
-
 /// Three base64url parts, the first two JSON objects (`eyJ` is `{"`); the last may be empty.
 fn jwt(bytes: &[u8], at: usize) -> Option<Hit> {
-    if !starts_token(bytes, at) {
+    let inside_part = bytes[..at].last() == Some(&b'-');
+    if inside_part || !starts_token(bytes, at) {
         return None;
     }
     let part = |from: usize| {
@@ -193,7 +221,11 @@ fn authorization(bytes: &[u8], after: usize) -> Option<Hit> {
 }
 
 fn header_value(bytes: &[u8], from: usize) -> usize {
-    from + bytes[from..].iter().take_while(|byte| is_word(**byte) || b"-._~+/=:".contains(byte)).count()
+    from + bytes[from..]
+        .iter()
+        .take(TOKEN_MAX)
+        .take_while(|byte| is_word(**byte) || b"-._~+/=:".contains(byte))
+        .count()
 }
 
 /// The password of `scheme://user:password@host`, or the token of `scheme://token@host`.

@@ -41,3 +41,8 @@ mod real_data;
 mod report;
 /// The project folder: importing, listing, verdicts, split, forgetting.
 mod store;
+/// Redaction over generated runs.
+mod redaction;
+
+/// What is learned from and what never is, and the rows that come of it.
+mod views;
