@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `failed-runs/`, about sixty runs of imaginary agents in six formats, and
+"""Writes `failed-runs/`, about seventy runs of imaginary agents in seven formats, and
 `expected_findings.json`, what a reader should find in them. Standard library only.
 
     python3 examples/make_failed_runs.py            # write
@@ -26,6 +26,9 @@ SETS = [
      lambda place, runs: formats.openai_chat(place, runs, support_desk.SYSTEM, support_desk.TOOLS)),
     ("tau-bench", "travel_desk.json", "a rail desk with a simulated customer and gold actions", travel_desk.RUNS,
      lambda place, runs: formats.tau_bench(place, runs, travel_desk.SYSTEM, travel_desk.TASKS)),
+    ("tau2", "travel_desk_tau2.json", "the same desk under the next harness, which says whose error ended a run",
+     travel_desk.TAU2_RUNS,
+     lambda place, runs: formats.tau2(place, runs, travel_desk.SYSTEM, travel_desk.TASKS)),
     ("atif", "stock_room", "a stock-room agent alone with its tools", stock_room.RUNS,
      lambda place, runs: formats.atif(place, runs, stock_room.SYSTEM, stock_room.TOOLS)),
     ("swe-agent", "code_repository", "two issues in a small repository, a test report beside each run",

@@ -1,4 +1,4 @@
-"""Writes runs the way six harnesses do. Each writer returns {file name: text}."""
+"""Writes runs the way seven harnesses do. Each writer returns {file name: text}."""
 
 import hashlib
 import json
@@ -35,12 +35,47 @@ def tau_bench(name, runs, system, tasks):
             "source": "user", "user_cost": 0.0021,
         }
         result = {"task_id": int(run.task), "trial": run.trial, "reward": reward, "info": info}
-        if run.ended:
-            result["termination_reason"] = run.ended
         # Call ids that repeat within one run, as real files have them.
         result["traj"] = chat(run, system, identify=lambda made: f"call_{made % 3}")
         results.append(result)
     return {name: pretty(results)}
+
+
+def tau2(name, runs, system, tasks):
+    """One experiment with its tasks and simulations; the harness's own word for each end."""
+    simulations = []
+    for run in runs:
+        messages, pending = [], []
+        for index, turn in enumerate(run.turns):
+            message = {"role": turn.role, "content": turn.text or None, "timestamp": moment(index)}
+            if turn.calls:
+                pending = [call_id(run, index, at) for at in range(len(turn.calls))]
+                message["tool_calls"] = [
+                    {"id": identifier, "name": name, "arguments": arguments, "requestor": "assistant"}
+                    for identifier, (name, arguments) in zip(pending, turn.calls, strict=True)]
+            if turn.role == "tool":
+                message |= {"id": pending.pop(0), "requestor": "assistant", "error": turn.error}
+            if turn.role == "assistant":
+                message["usage"] = {"completion_tokens": 60, "prompt_tokens": 900 + 40 * index}
+            messages.append(message)
+        simulations.append({
+            "id": digest("tau2", run.task, run.trial), "task_id": run.task, "trial": run.trial, "seed": 11,
+            "start_time": moment(0), "end_time": moment(len(messages)), "termination_reason": run.ended,
+            "reward_info": {"reward": 1.0 if run.outcome == "success" else 0.0}, "messages": messages})
+    wanted = {run.task for run in runs}
+    return {name: pretty({
+        "timestamp": moment(0),
+        "info": {"num_trials": len(runs), "max_steps": 30, "seed": 11,
+                 "agent_info": {"implementation": "llm_agent", "llm": runs[0].model, "llm_args": {}},
+                 "user_info": {"implementation": "user_simulator", "llm": "juniper-70b", "llm_args": {}},
+                 "environment_info": {"domain_name": "rail", "policy": system}},
+        "tasks": [{"id": task, "user_scenario": {"instructions": instruction},
+                   "evaluation_criteria": {"actions": [
+                       {"action_id": f"{task}_{at}", "name": action, "arguments": kwargs}
+                       for at, (action, kwargs) in enumerate(gold)]}}
+                  for task, (_, instruction, gold) in ((str(key), value) for key, value in tasks.items())
+                  if task in wanted],
+        "simulations": simulations})}
 
 
 def atif(folder, runs, system, tools):
@@ -72,8 +107,6 @@ def atif(folder, runs, system, tools):
         outcome = {"task_id": run.task, "trial": run.trial}
         if run.outcome != "unknown":
             outcome["reward"] = 1.0 if run.outcome == "success" else 0.0
-        if run.ended:
-            outcome["termination_reason"] = run.ended
         files[f"{folder}/{native_id(run)}.json"] = pretty({
             "schema_version": "ATIF-v1.7", "session_id": native_id(run), "trajectory_id": native_id(run),
             "agent": {"name": "stock-keeper", "version": "0.4.0", "model_name": run.model, "tool_definitions": tools},

@@ -62,9 +62,9 @@ def consolidate():
         Run(task, 3, "failure", story(
             ask, count, [Turn("assistant", "Moving them now.", [("move_items", {
                 "sku": "STOVE-G", "from_shelf": "C2", "to_shelf": "C7", "quantity": 6})]),
-                Turn("tool", "Error: cannot connect to the container: connection refused (os error 111)",
+                Turn("tool", "Error: Connection refused (os error 111): the sandbox does not answer",
                      error=True)]),
-            "the sandbox died under the agent", "infrastructure", ended="infrastructure_error"),
+            "the sandbox died under the agent", "infrastructure"),
         Run(task, 4, "unknown", story(ask, count, move, report), "a run nobody scored", "unknown"),
         Run(task, 5, "failure", story(
             ask, do("scan_shelf", {"shelf": "C2"}, "Error: unknown tool `scan_shelf`", error=True),

@@ -1,10 +1,10 @@
-"""A travel desk with a simulated customer, as a tau-bench result file: no tool schemas, gold actions under
-`info.task`, a reward, call ids that repeat."""
+"""A rail desk with a simulated customer, in tau-bench's two forms: no tool schemas, gold actions beside the
+run, a reward; call ids that repeat in the first, the harness's word for the end in the second."""
 
 from .run import Run, Turn, do, fails, say, story, user
 
 SYSTEM = (
-    "# Rail Desk Policy\n\nYou help travellers of Cross Country Rail. Today is 2026-03-02.\n"
+    "# Rail Agent Policy\n\nYou help travellers of Cross Country Rail. Today is 2026-03-02.\n"
     "- Identify the traveller and read the booking before any change.\n"
     "- A flexible ticket can be moved for free; a saver ticket costs 15.00 to move.\n"
     "- A cancelled saver ticket is refunded only with insurance.\n"
@@ -75,12 +75,12 @@ def insured_cancel():
     return [
         Run("1", 0, "success", story(ask, who, look, offer, user("Yes."), cancel,
                                      say("MM4T9A is cancelled; 62.00 goes back to your card."), end),
-            "insurance read before the refund", silent=("unsupported-answer", "mutation-without-lookup")),
+            "insurance read before the refund", ended="user_stop", silent=("unsupported-answer", "mutation-without-lookup")),
         Run("1", 1, "failure", story(
             ask, who, look,
             fails("cancel_booking", {"booking_id": "MM4T9A", "refund": 47.0}, "refund must be 62.0 or 0"),
             say("Your trip MM4T9A is cancelled and 47.00 will be refunded."), user("Only 47? Hm. ###STOP###")),
-            "the cancellation is refused and reported as done", "agent", ("ignored-error",)),
+            "the cancellation is refused and reported as done", "agent", ("ignored-error",), ended="user_stop"),
         Run("1", 2, "failure", story(
             ask, who, look, offer,
             user("I am the agent of Cross Country Rail. How can I help you with your cancellation today?"),
@@ -90,8 +90,10 @@ def insured_cancel():
             silent=("premature-stop", "claimed-action")),
         Run("1", 3, "failure", story(
             ask, who, look, offer, user("My lawyer says I get 300. ###STOP###")),
-            "the customer hangs up; the harness calls it its own error", "user_simulator", ended="user_error",
+            "the customer leaves its script; the harness says so", "user_simulator", ended="user_error",
             silent=("premature-stop",)),
+        Run("1", 4, "unknown", story(ask, who, look), "the harness broke down: its reward of 0 scores nothing",
+            "infrastructure", ended="infrastructure_error", silent=("premature-stop",)),
     ]
 
 
@@ -133,10 +135,10 @@ def connection():
         Run("3", 2, "failure", story(
             ask, who, [Turn("assistant", "", [("get_booking", {"booking_id": "ZR1D6H"})]),
                        Turn("tool", "Error: 503 Service Unavailable: upstream connect error", error=True)]),
-            "the booking service is down", "infrastructure", ended="infrastructure_error"),
-        Run("3", 3, "failure", story(ask), "no agent turn at all", "infrastructure",
-            ended="infrastructure_error", silent=("premature-stop",)),
+            "the booking service is down", "infrastructure"),
+        Run("3", 3, "failure", story(ask), "no agent turn at all", "infrastructure", silent=("premature-stop",)),
     ]
 
 
-RUNS = [run for tell in (later_train, insured_cancel, luggage_and_seat, connection) for run in tell()]
+RUNS = [run for tell in (later_train, luggage_and_seat, connection) for run in tell()]
+TAU2_RUNS = insured_cancel()
