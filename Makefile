@@ -1,6 +1,6 @@
 # The one place that says how this project is checked.
 
-.PHONY: test golden fuzz
+.PHONY: test golden fuzz peers examples
 test:
 	cargo test --release --locked --workspace
 
@@ -21,3 +21,12 @@ fuzz:
 			recoup/tests/fixtures/fuzz/$$target -- \
 			-max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
 	done
+
+# Exported files, read by the libraries they are written for (peers/README.md).
+peers:
+	cargo build --release --locked -p recoup-cli
+	RECOUP_BIN=$(CURDIR)/target/release/recoup python3 -m pytest peers
+
+# The example runs are generated; this fails where the files are not what their script writes.
+examples:
+	python3 examples/make_failed_runs.py --check

@@ -47,7 +47,7 @@ def best_day():
         Run(task, 2, "failure", story(ask, schema, *[same] * 6), "the same query until the message limit", "agent",
             ("repeated-call", "loop", "limit-reached", "missing-submission"),
             extra={**extra, "limit": {"type": "message", "limit": 16}}),
-        Run(task, 3, "unknown", story(ask, schema), "never scored: the model's server stopped answering", "infrastructure",
+        Run(task, 3, "unknown", story(ask, schema), "never scored: the model's server stopped", "infrastructure",
             extra={**extra, "error": "InternalServerError: Error code: 500 - the server had an error while "
                                      "processing your request"}),
         Run(task, 4, "failure", story(

@@ -75,7 +75,8 @@ def insured_cancel():
     return [
         Run("1", 0, "success", story(ask, who, look, offer, user("Yes."), cancel,
                                      say("MM4T9A is cancelled; 62.00 goes back to your card."), end),
-            "insurance read before the refund", ended="user_stop", silent=("unsupported-answer", "mutation-without-lookup")),
+            "insurance read before the refund", ended="user_stop",
+            silent=("unsupported-answer", "mutation-without-lookup")),
         Run("1", 1, "failure", story(
             ask, who, look,
             fails("cancel_booking", {"booking_id": "MM4T9A", "refund": 47.0}, "refund must be 62.0 or 0"),
