@@ -14,7 +14,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 from generator import (  # noqa: E402
-    code_repository, formats, sales_questions, sessions, stock_room, support_desk, travel_desk,
+    code_repository, formats, sales_questions, sessions, spelling, stock_room, support_desk, travel_desk,
 )
 from generator.run import DETECTORS  # noqa: E402
 
@@ -50,7 +50,7 @@ def build():
         assert {entry["file"] for entry in expected[-len(runs):]} <= set(written)
     for detector in DETECTORS:
         assert any(detector in entry["detectors_fire"] for entry in expected), f"no run shows {detector}"
-    files["expected_findings.json"] = formats.pretty(expected)
+    files["expected_findings.json"] = spelling.pretty(expected)
     files["failed-runs/README.md"] = readme()
     return files
 
@@ -67,9 +67,9 @@ def finding(format_name, place, run):
 def file_of(format_name, place, run):
     """The file below `failed-runs/` that holds the run."""
     return {
-        "atif": f"{place}/{formats.native_id(run)}.json",
+        "atif": f"{place}/{spelling.native_id(run)}.json",
         "swe-agent": f"{place}/trial-{run.trial}/{run.task}/{run.task}.traj",
-        "claude-code": f"{place}/{formats.session_id(run)}.jsonl",
+        "claude-code": f"{place}/{spelling.session_id(run)}.jsonl",
     }.get(format_name, place)
 
 

@@ -25,7 +25,7 @@ def revenue():
             "the query fails, the answer is invented", "agent", ("unsupported-answer", "unaddressed-error"),
             extra=extra),
         Run(task, 3, "failure", story(ask, schema, ask_sql, say("I have what I need: the table holds the sales.")),
-            "has the number and never submits it", "agent", ("missing-submission", "premature-stop"), extra=extra),
+            "has the number and never submits it", "agent", ("missing-submission",), extra=extra),
         Run(task, 4, "success", story(
             ask, schema, fails("sql", {"query": query.replace("price", "amount")}, "no such column: amount"),
             ask_sql, do("submit", {"answer": "1256.40"}, ""), say("The revenue was 1256.40.")),
