@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `failed-runs/`, about sixty runs of imaginary agents in six formats, and
+"""Writes `failed-runs/`, about seventy runs of imaginary agents in seven formats, and
 `expected_findings.json`, what a reader should find in them. Standard library only.
 
     python3 examples/make_failed_runs.py            # write
@@ -14,7 +14,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 from generator import (  # noqa: E402
-    code_repository, formats, sales_questions, sessions, stock_room, support_desk, travel_desk,
+    code_repository, formats, sales_questions, sessions, spelling, stock_room, support_desk, travel_desk,
 )
 from generator.run import DETECTORS  # noqa: E402
 
@@ -26,6 +26,9 @@ SETS = [
      lambda place, runs: formats.openai_chat(place, runs, support_desk.SYSTEM, support_desk.TOOLS)),
     ("tau-bench", "travel_desk.json", "a rail desk with a simulated customer and gold actions", travel_desk.RUNS,
      lambda place, runs: formats.tau_bench(place, runs, travel_desk.SYSTEM, travel_desk.TASKS)),
+    ("tau2", "travel_desk_tau2.json", "the same desk under the next harness, which says whose error ended a run",
+     travel_desk.TAU2_RUNS,
+     lambda place, runs: formats.tau2(place, runs, travel_desk.SYSTEM, travel_desk.TASKS)),
     ("atif", "stock_room", "a stock-room agent alone with its tools", stock_room.RUNS,
      lambda place, runs: formats.atif(place, runs, stock_room.SYSTEM, stock_room.TOOLS)),
     ("swe-agent", "code_repository", "two issues in a small repository, a test report beside each run",
@@ -47,7 +50,7 @@ def build():
         assert {entry["file"] for entry in expected[-len(runs):]} <= set(written)
     for detector in DETECTORS:
         assert any(detector in entry["detectors_fire"] for entry in expected), f"no run shows {detector}"
-    files["expected_findings.json"] = formats.pretty(expected)
+    files["expected_findings.json"] = spelling.pretty(expected)
     files["failed-runs/README.md"] = readme()
     return files
 
@@ -64,9 +67,9 @@ def finding(format_name, place, run):
 def file_of(format_name, place, run):
     """The file below `failed-runs/` that holds the run."""
     return {
-        "atif": f"{place}/{formats.native_id(run)}.json",
+        "atif": f"{place}/{spelling.native_id(run)}.json",
         "swe-agent": f"{place}/trial-{run.trial}/{run.task}/{run.task}.traj",
-        "claude-code": f"{place}/{formats.session_id(run)}.jsonl",
+        "claude-code": f"{place}/{spelling.session_id(run)}.jsonl",
     }.get(format_name, place)
 
 

@@ -53,8 +53,10 @@ def slug():
     reproduce = bash("python3 -c \"from tidyslug import slugify; print(slugify('Crème  brûlée'))\"", "crme--brle\n",
                      "Now I reproduce the issue.")
     edit = bash(f"cat > tidyslug/core.py <<'EOF'\n{SLUG_NEW}EOF", "", "NFKD splits the accents off.")
-    half = bash("sed -i \"s/replace(' ', '-')/replace('  ', '-')/\" tidyslug/core.py", "",
-                "Two spaces should give one dash.")
+    half = do("str_replace_editor", {
+        "command": "str_replace", "path": "/tidyslug/tidyslug/core.py",
+        "old_str": "text.replace(' ', '-')", "new_str": "text.replace('  ', '-')"},
+        "The file /tidyslug/tidyslug/core.py has been edited.", "Two spaces should give one dash.")
     test = bash("python3 -m pytest -q", "....                                                    [100%]\n"
                 "4 passed in 0.03s\n", "I run the tests.")
     red = bash("python3 -m pytest -q", TRACE, "I run the tests.")
@@ -71,8 +73,8 @@ def slug():
             "agent", ("unverified-mutation",), ended="submitted", extra={"submission": HALF_DIFF}),
         Run(task, 4, "failure", story(
             ask, look, half, red, say("All tests pass, and the issue is fixed."), submit),
-            "reads one failure and reports that all pass", "agent", ("ignored-error",), ended="submitted",
-            extra={"submission": HALF_DIFF}),
+            "reads one failure and reports that all pass: no rule reads test reports against claims", "agent",
+            ended="submitted", extra={"submission": HALF_DIFF}),
         Run(task, 5, "failure", story(ask, look, edit, test), "fixes it and never submits: the context ran out",
             "agent", ("missing-submission", "limit-reached"), ended="exit_context"),
     ]

@@ -1,11 +1,8 @@
-"""Writes runs the way six harnesses do. Each writer returns {file name: text}."""
+"""Writes runs the way seven harnesses do. Each writer returns {file name: text}."""
 
-import hashlib
-import json
 import uuid
-from datetime import datetime, timedelta, timezone
 
-START = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
+from .spelling import as_text, call_id, chat, digest, function_call, moment, native_id, pretty, session_id
 
 
 def openai_chat(name, runs, system, tools):
@@ -35,12 +32,47 @@ def tau_bench(name, runs, system, tasks):
             "source": "user", "user_cost": 0.0021,
         }
         result = {"task_id": int(run.task), "trial": run.trial, "reward": reward, "info": info}
-        if run.ended:
-            result["termination_reason"] = run.ended
         # Call ids that repeat within one run, as real files have them.
         result["traj"] = chat(run, system, identify=lambda made: f"call_{made % 3}")
         results.append(result)
     return {name: pretty(results)}
+
+
+def tau2(name, runs, system, tasks):
+    """One experiment with its tasks and simulations; the harness's own word for each end."""
+    simulations = []
+    for run in runs:
+        messages, pending = [], []
+        for index, turn in enumerate(run.turns):
+            message = {"role": turn.role, "content": turn.text or None, "timestamp": moment(index)}
+            if turn.calls:
+                pending = [call_id(run, index, at) for at in range(len(turn.calls))]
+                message["tool_calls"] = [
+                    {"id": identifier, "name": name, "arguments": arguments, "requestor": "assistant"}
+                    for identifier, (name, arguments) in zip(pending, turn.calls, strict=True)]
+            if turn.role == "tool":
+                message |= {"id": pending.pop(0), "requestor": "assistant", "error": turn.error}
+            if turn.role == "assistant":
+                message["usage"] = {"completion_tokens": 60, "prompt_tokens": 900 + 40 * index}
+            messages.append(message)
+        simulations.append({
+            "id": digest("tau2", run.task, run.trial), "task_id": run.task, "trial": run.trial, "seed": 11,
+            "start_time": moment(0), "end_time": moment(len(messages)), "termination_reason": run.ended,
+            "reward_info": {"reward": 1.0 if run.outcome == "success" else 0.0}, "messages": messages})
+    wanted = {run.task for run in runs}
+    return {name: pretty({
+        "timestamp": moment(0),
+        "info": {"num_trials": len(runs), "max_steps": 30, "seed": 11,
+                 "agent_info": {"implementation": "llm_agent", "llm": runs[0].model, "llm_args": {}},
+                 "user_info": {"implementation": "user_simulator", "llm": "juniper-70b", "llm_args": {}},
+                 "environment_info": {"domain_name": "rail", "policy": system}},
+        "tasks": [{"id": task, "user_scenario": {"instructions": instruction},
+                   "evaluation_criteria": {"actions": [
+                       {"action_id": f"{task}_{at}", "name": action, "arguments": kwargs}
+                       for at, (action, kwargs) in enumerate(gold)]}}
+                  for task, (_, instruction, gold) in ((str(key), value) for key, value in tasks.items())
+                  if task in wanted],
+        "simulations": simulations})}
 
 
 def atif(folder, runs, system, tools):
@@ -72,8 +104,6 @@ def atif(folder, runs, system, tools):
         outcome = {"task_id": run.task, "trial": run.trial}
         if run.outcome != "unknown":
             outcome["reward"] = 1.0 if run.outcome == "success" else 0.0
-        if run.ended:
-            outcome["termination_reason"] = run.ended
         files[f"{folder}/{native_id(run)}.json"] = pretty({
             "schema_version": "ATIF-v1.7", "session_id": native_id(run), "trajectory_id": native_id(run),
             "agent": {"name": "stock-keeper", "version": "0.4.0", "model_name": run.model, "tool_definitions": tools},
@@ -92,7 +122,7 @@ def swe_agent(folder, runs, system):
         steps = []
         for index, turn in enumerate(run.turns):
             if turn.role == "assistant":
-                action = "\n".join(arguments.get("command", name) for name, arguments in turn.calls)
+                action = "\n".join(shell_line(name, arguments) for name, arguments in turn.calls)
                 text = f"{turn.text}\n```\n{action}\n```" if fenced and turn.calls else turn.text
                 message = {"role": "assistant", "content": text, "thought": turn.text, "action": action,
                            "agent": "main", "message_type": "action"}
@@ -127,6 +157,11 @@ def swe_agent(folder, runs, system):
             "tests_status": {"FAIL_TO_PASS": {"success": passed, "failure": failed},
                              "PASS_TO_PASS": {"success": [], "failure": []}}})
     return files
+
+
+def shell_line(name, arguments):
+    """A call as SWE-agent's shell sees it: `bash` is the command itself, another tool a command with words."""
+    return arguments["command"] if name == "bash" else " ".join([name, *map(str, arguments.values())])
 
 
 def inspect(name, runs, system):
@@ -208,60 +243,3 @@ def claude_code(folder, runs):
             lines.append(as_text(event))
         files[f"{folder}/{session}.jsonl"] = "\n".join(lines) + "\n"
     return files
-
-
-def chat(run, system, identify=None):
-    """The run as chat messages; `content` is null beside calls, as models answer."""
-    messages = [{"role": "system", "content": system}]
-    pending, made = [], 0
-    for index, turn in enumerate(run.turns):
-        if turn.role == "assistant" and turn.calls:
-            calls = [function_call(run, index, at, call) for at, call in enumerate(turn.calls)]
-            for call in calls:
-                if identify:
-                    call["id"] = identify(made)
-                made += 1
-            pending = list(calls)
-            messages.append({"role": "assistant", "content": turn.text or None, "tool_calls": calls})
-        elif turn.role == "tool":
-            call = pending.pop(0)
-            messages.append({"role": "tool", "tool_call_id": call["id"], "name": call["function"]["name"],
-                             "content": turn.text})
-        else:
-            messages.append({"role": turn.role, "content": turn.text})
-    return messages
-
-
-def function_call(run, index, at, call):
-    name, given = call
-    text = given if isinstance(given, str) else as_text(given)
-    return {"id": call_id(run, index, at), "type": "function", "function": {"name": name, "arguments": text}}
-
-
-def native_id(run):
-    return f"{run.task}-{run.trial}"
-
-
-def session_id(run):
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, native_id(run)))
-
-
-def call_id(run, index, at):
-    return f"call_{digest(run.task, run.trial, index, at)}"
-
-
-def digest(*parts):
-    """An id that looks drawn and is not: the same parts, the same id."""
-    return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:22]
-
-
-def moment(number):
-    return (START + timedelta(seconds=20 * number)).isoformat().replace("+00:00", "Z")
-
-
-def as_text(value):
-    return json.dumps(value, ensure_ascii=False)
-
-
-def pretty(value):
-    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"

@@ -12,7 +12,7 @@ DETECTORS = (
     "unknown-tool", "schema-violation", "unparsable-arguments", "ungrounded-argument", "repeated-call",
     "unaddressed-error", "ignored-error", "unsupported-answer", "claimed-action",
     "mutation-without-lookup", "wrong-order", "missing-submission", "unverified-mutation", "loop",
-    "premature-stop", "limit-reached", "broken-fence",
+    "premature-stop", "limit-reached", "broken-fence", "deviating-mutation",
 )
 
 
@@ -37,7 +37,7 @@ class Run:
     shows: str
     blame: str = ""  # of a run that did not succeed; empty where none is expected
     fires: tuple = ()  # detectors that must have a finding
-    silent: tuple = ()  # detectors that must have none, though a naive one would
+    silent: tuple = ()  # detectors that must have none left open, though a naive one would
     model: str = "juniper-8b"
     ended: str = ""  # the harness's own word for the end, in its format's place
     extra: dict = field(default_factory=dict)

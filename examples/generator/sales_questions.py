@@ -25,7 +25,7 @@ def revenue():
             "the query fails, the answer is invented", "agent", ("unsupported-answer", "unaddressed-error"),
             extra=extra),
         Run(task, 3, "failure", story(ask, schema, ask_sql, say("I have what I need: the table holds the sales.")),
-            "has the number and never submits it", "agent", ("missing-submission", "premature-stop"), extra=extra),
+            "has the number and never submits it", "agent", ("missing-submission",), extra=extra),
         Run(task, 4, "success", story(
             ask, schema, fails("sql", {"query": query.replace("price", "amount")}, "no such column: amount"),
             ask_sql, do("submit", {"answer": "1256.40"}, ""), say("The revenue was 1256.40.")),
@@ -47,7 +47,7 @@ def best_day():
         Run(task, 2, "failure", story(ask, schema, *[same] * 6), "the same query until the message limit", "agent",
             ("repeated-call", "loop", "limit-reached", "missing-submission"),
             extra={**extra, "limit": {"type": "message", "limit": 16}}),
-        Run(task, 3, "failure", story(ask, schema), "the model's server stopped answering", "infrastructure",
+        Run(task, 3, "unknown", story(ask, schema), "never scored: the model's server stopped", "infrastructure",
             extra={**extra, "error": "InternalServerError: Error code: 500 - the server had an error while "
                                      "processing your request"}),
         Run(task, 4, "failure", story(

@@ -18,27 +18,27 @@ TOOLS = [
 
 
 def recount():
-    task = "recount-tent-shelf"
-    ask = user("Shelf B4 should hold 12 of TENT-2P. Check it and correct the books if they are wrong.")
-    count = do("count_shelf", {"shelf": "B4"}, {"shelf": "B4", "sku": "TENT-2P", "counted": 9},
+    task = "recount-peg-shelf"
+    ask = user("Shelf B4 should hold 412 of PEG-2040. Check it and correct the books if they are wrong.")
+    count = do("count_shelf", {"shelf": "B4"}, {"shelf": "B4", "sku": "PEG-2040", "counted": 389},
                "First I count what is there.")
-    ledger = do("read_ledger", {"sku": "TENT-2P"}, {"sku": "TENT-2P", "quantity": 12})
-    correct = do("set_stock", {"sku": "TENT-2P", "quantity": 9}, {"sku": "TENT-2P", "ok": True},
-                 "9 counted, 12 in the books: the books are wrong.")
-    back = do("read_ledger", {"sku": "TENT-2P"}, {"sku": "TENT-2P", "quantity": 9})
-    report = do("submit_report", {"summary": "TENT-2P corrected from 12 to 9."}, {"accepted": True})
+    ledger = do("read_ledger", {"sku": "PEG-2040"}, {"sku": "PEG-2040", "quantity": 412})
+    correct = do("set_stock", {"sku": "PEG-2040", "quantity": 389}, {"sku": "PEG-2040", "ok": True},
+                 "389 counted, 412 in the books: the books are wrong.")
+    back = do("read_ledger", {"sku": "PEG-2040"}, {"sku": "PEG-2040", "quantity": 389})
+    report = do("submit_report", {"summary": "PEG-2040 corrected from 412 to 389."}, {"accepted": True})
     return [
         Run(task, 1, "success", story(ask, count, ledger, correct, back, report), "count, correct, read back, submit",
             silent=("unverified-mutation", "missing-submission", "repeated-call")),
         Run(task, 2, "success", story(ask, ledger, count, correct, back, report),
             "the first two look-ups in the other order: no matter", silent=("wrong-order",)),
         Run(task, 3, "failure", story(
-            ask, count, ledger, correct, say("TENT-2P is corrected to 9.")),
-            "neither reads the shelf back nor submits, as its successful siblings do", "agent",
-            ("unverified-mutation", "missing-submission")),
+            ask, count, ledger, correct, say("PEG-2040 is corrected to 389.")),
+            "neither reads the books back nor submits, as its successful siblings do", "agent",
+            ("missing-submission",)),
         Run(task, 4, "failure", story(
-            ask, do("set_stock", {"sku": "TENT-2P", "quantity": 11}, {"sku": "TENT-2P", "ok": True},
-                    "Probably one is missing."), report), "corrects the books without counting", "agent",
+            ask, do("set_stock", {"sku": "PEG-2040", "quantity": 371}, {"sku": "PEG-2040", "ok": True},
+                    "Some are missing, I guess."), report), "corrects the books without counting", "agent",
             ("mutation-without-lookup", "ungrounded-argument")),
     ]
 
@@ -58,13 +58,13 @@ def consolidate():
                                              "quantity": "all"}, "quantity must be an integer"),
             do("submit_report", {"summary": "All STOVE-G moved to C7."}, {"accepted": True})),
             "a word where the schema wants an integer; the refusal is reported as success", "agent",
-            ("schema-violation", "ignored-error")),
+            ("schema-violation", "unaddressed-error")),
         Run(task, 3, "failure", story(
             ask, count, [Turn("assistant", "Moving them now.", [("move_items", {
                 "sku": "STOVE-G", "from_shelf": "C2", "to_shelf": "C7", "quantity": 6})]),
-                Turn("tool", "Error: cannot connect to the container: connection refused (os error 111)",
+                Turn("tool", "Error: Connection refused (os error 111): the sandbox does not answer",
                      error=True)]),
-            "the sandbox died under the agent", "infrastructure", ended="infrastructure_error"),
+            "the sandbox died under the agent", "infrastructure"),
         Run(task, 4, "unknown", story(ask, count, move, report), "a run nobody scored", "unknown"),
         Run(task, 5, "failure", story(
             ask, do("scan_shelf", {"shelf": "C2"}, "Error: unknown tool `scan_shelf`", error=True),

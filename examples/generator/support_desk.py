@@ -8,7 +8,7 @@ SYSTEM = (
     "Policy:\n"
     "1. Look an order up with get_order before you change it.\n"
     "2. Refund at most what was paid for the item.\n"
-    "3. For an exchange: reserve the replacement first, then open the return, then ship.\n"
+    "3. For an exchange: hold the replacement first, then open the return, then send it.\n"
     "4. Deal with every request of the customer before you close the conversation."
 )
 
@@ -26,17 +26,17 @@ TOOLS = [
              {"order_id": "string", "reason": REASONS}),
     function("update_address", "Change where an order goes.",
              {"order_id": "string", "street": "string", "city": "string", "postcode": "string"}),
-    function("reserve_stock", "Hold one item for an exchange.", {"sku": "string"}, {"quantity": "integer"}),
+    function("place_hold", "Hold one item for an exchange.", {"sku": "string"}, {"quantity": "integer"}),
     function("create_return", "Open a return and send the label.", {"order_id": "string", "item_id": "string"}),
-    function("ship_replacement", "Ship a reserved item.", {"order_id": "string", "reservation_id": "string"}),
+    function("send_replacement", "Send a held item.", {"order_id": "string", "hold_id": "string"}),
 ]
 
 LAMP_ORDER = {
     "order_id": "L-20417", "customer_id": "C-0193", "status": "delivered",
-    "items": [{"item_id": "I-1", "sku": "LAMP-OAK", "name": "Oak desk lamp", "paid": 34.90},
-              {"item_id": "I-2", "sku": "BULB-E14", "name": "E14 bulb, pack of 3", "paid": 9.50}],
+    "items": [{"item_id": "IT-88411", "sku": "LAMP-OAK", "name": "Oak desk lamp", "paid": 34.90},
+              {"item_id": "IT-88412", "sku": "BULB-E14", "name": "E14 bulb, pack of 3", "paid": 9.50}],
 }
-LAMP_REFUNDED = {**LAMP_ORDER, "refunds": [{"item_id": "I-1", "amount": 34.90, "refund_id": "R-7731"}]}
+LAMP_REFUNDED = {**LAMP_ORDER, "refunds": [{"item_id": "IT-88411", "amount": 34.90, "refund_id": "R-7731"}]}
 
 
 def refund_cracked_lamp():
@@ -46,7 +46,7 @@ def refund_cracked_lamp():
     find = do("find_customer", {"email": "nina.okafor@example.com"},
               {"customer_id": "C-0193", "name": "Nina Okafor", "phone": "+1 202-555-0143"})
     look = do("get_order", {"order_id": "L-20417"}, LAMP_ORDER)
-    refund = do("refund_item", {"order_id": "L-20417", "item_id": "I-1", "amount": 34.9, "reason": "damaged"},
+    refund = do("refund_item", {"order_id": "L-20417", "item_id": "IT-88411", "amount": 34.9, "reason": "damaged"},
                 {"refund_id": "R-7731", "order_id": "L-20417", "amount": 34.90, "status": "issued"})
     check = do("get_order", {"order_id": "L-20417"}, LAMP_REFUNDED)
     done = say("I am sorry about the lamp. I refunded $34.90 for the oak desk lamp (refund R-7731).")
@@ -57,27 +57,27 @@ def refund_cracked_lamp():
         Run(task, 2, "failure", story(
             ask, find, look,
             fails("issue_refund", {"order_id": "L-20417", "amount": 34.9}, "there is no tool `issue_refund`"),
-            say("Your refund of $34.90 for the lamp has been issued. You will see it within five days.")),
+            say("I have refunded $34.90 for the lamp. You will see it within five days.")),
             "calls a tool that is not offered, then claims what never happened",
             "agent", ("unknown-tool", "ignored-error")),
         Run(task, 3, "failure", story(
             ask,
-            do("refund_item", {"order_id": "L-20417", "item_id": "I-2", "amount": 9.5, "reason": "damaged"},
+            do("refund_item", {"order_id": "L-20417", "item_id": "IT-88412", "amount": 9.5, "reason": "damaged"},
                {"refund_id": "R-7732", "order_id": "L-20417", "amount": 9.50, "status": "issued"}),
             say("I refunded $9.50 for order L-20417 (refund R-7732). Sorry for the trouble!")),
             "refunds without reading the order, and so the wrong item with numbers out of nowhere",
-            "agent", ("mutation-without-lookup", "ungrounded-argument")),
+            "agent", ("mutation-without-lookup", "ungrounded-argument", "deviating-mutation")),
         Run(task, 4, "failure", story(
             ask, find, look,
-            fails("refund_item", {"order_id": "L-20417", "item_id": "I-1", "amount": 44.4, "reason": "damaged"},
-                  "amount 44.40 is more than was paid for I-1 (34.90)"),
+            fails("refund_item", {"order_id": "L-20417", "item_id": "IT-88411", "amount": 44.4,
+                                  "reason": "damaged"}, "amount 44.40 is more than was paid for IT-88411 (34.90)"),
             say("Is there anything else I can help you with today, Nina?"), user("No. Bye."), say("Goodbye!")),
             "the refund is refused and never comes up again",
             "agent", ("unaddressed-error",)),
         Run(task, 5, "success", story(
             ask, find, look,
-            fails("refund_item", {"order_id": "L-20417", "item_id": "I-1", "amount": "34.90", "reason": "damaged"},
-                  "amount must be a number"), refund, check, done),
+            fails("refund_item", {"order_id": "L-20417", "item_id": "IT-88411", "amount": "34.90",
+                                  "reason": "damaged"}, "amount must be a number"), refund, check, done),
             "an error that the next call makes up for", silent=("unaddressed-error", "ignored-error")),
     ]
 
@@ -86,7 +86,7 @@ def cancel_duplicate():
     task = "cancel-duplicate-order"
     ask = user("I ordered the same headlamp twice by accident, L-20533 and L-20534. Please cancel L-20534.")
     order = {"order_id": "L-20534", "customer_id": "C-0240", "status": "processing",
-             "items": [{"item_id": "I-1", "sku": "HEAD-200", "name": "Headlamp 200 lm", "paid": 41.00}]}
+             "items": [{"item_id": "IT-88530", "sku": "HEAD-200", "name": "Headlamp 200 lm", "paid": 41.00}]}
     look = do("get_order", {"order_id": "L-20534"}, order)
     cancel = do("cancel_order", {"order_id": "L-20534", "reason": "ordered_twice"},
                 {"order_id": "L-20534", "status": "cancelled"})
@@ -155,24 +155,22 @@ def swap_tent():
     ask = user("The tent in L-20601 is too small. Can I swap the TENT-2P for a TENT-3P?")
     look = do("get_order", {"order_id": "L-20601"},
               {"order_id": "L-20601", "status": "delivered",
-               "items": [{"item_id": "I-1", "sku": "TENT-2P", "name": "Two-person tent", "paid": 159.00}]})
-    reserve = do("reserve_stock", {"sku": "TENT-3P", "quantity": 1}, {"reservation_id": "V-118", "sku": "TENT-3P"})
-    back = do("create_return", {"order_id": "L-20601", "item_id": "I-1"}, {"return_id": "B-52", "label": "sent"})
-    ship = do("ship_replacement", {"order_id": "L-20601", "reservation_id": "V-118"},
+               "items": [{"item_id": "IT-88604", "sku": "TENT-2P", "name": "Two-person tent", "paid": 159.00}]})
+    hold = do("place_hold", {"sku": "TENT-3P", "quantity": 1}, {"hold_id": "V-1188", "sku": "TENT-3P"})
+    back = do("create_return", {"order_id": "L-20601", "item_id": "IT-88604"}, {"return_id": "B-52", "label": "sent"})
+    send = do("send_replacement", {"order_id": "L-20601", "hold_id": "V-1188"},
               {"parcel_id": "P-90441", "status": "shipped"})
     done = say("The three-person tent ships as parcel P-90441; use the label we sent for return B-52.")
     return [
-        Run(task, 1, "success", story(ask, look, reserve, back, ship, done), "reserve, return, ship",
+        Run(task, 1, "success", story(ask, look, hold, back, send, done), "hold, return, send",
             silent=("wrong-order", "ungrounded-argument")),
         Run(task, 2, "success", story(
             ask, look, do("check_stock", {"sku": "TENT-3P"}, {"sku": "TENT-3P", "in_stock": 1}),
-            reserve, back, ship, done), "the same with a look at the stock: another path, not a wrong one",
+            hold, back, send, done), "the same with a look at the stock: another path, not a wrong one",
             silent=("wrong-order",)),
         Run(task, 3, "failure", story(
-            ask, look, back,
-            fails("reserve_stock", {"sku": "TENT-3P", "quantity": 1}, "TENT-3P sold out a minute ago"),
-            say("Return B-52 is open, but the TENT-3P is sold out, so I cannot send you one.")),
-            "opens the return before the replacement is reserved", "agent", ("wrong-order",)),
+            ask, look, back, hold, send, done),
+            "opens the return before the replacement is held", "agent", ("wrong-order",)),
     ]
 
 
@@ -203,12 +201,13 @@ def where_is_parcel():
 
 def two_requests():
     task = "refund-and-address"
-    ask = user("Two things: refund the broken bulb pack I-2 in L-20417, and send my open order L-20650 to "
+    ask = user("Two things: refund the broken bulb pack IT-88412 in L-20417, and send my open order L-20650 to "
                "9 Fir Street, Alder Bay 51440.")
     look = do("get_order", {"order_id": "L-20417"}, LAMP_ORDER)
-    refund = do("refund_item", {"order_id": "L-20417", "item_id": "I-2", "amount": 9.5, "reason": "damaged"},
+    refund = do("refund_item", {"order_id": "L-20417", "item_id": "IT-88412", "amount": 9.5, "reason": "damaged"},
                 {"refund_id": "R-7750", "amount": 9.50, "status": "issued"})
-    check = do("get_order", {"order_id": "L-20417"}, {**LAMP_ORDER, "refunds": [{"item_id": "I-2", "amount": 9.50}]})
+    check = do("get_order", {"order_id": "L-20417"},
+               {**LAMP_ORDER, "refunds": [{"item_id": "IT-88412", "amount": 9.50}]})
     open_order = {"order_id": "L-20650", "status": "processing"}
     move = do("update_address", {"order_id": "L-20650", "street": "9 Fir Street", "city": "Alder Bay",
                                  "postcode": "51440"}, {"order_id": "L-20650", "updated": True})

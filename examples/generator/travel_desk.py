@@ -1,10 +1,10 @@
-"""A travel desk with a simulated customer, as a tau-bench result file: no tool schemas, gold actions under
-`info.task`, a reward, call ids that repeat."""
+"""A rail desk with a simulated customer, in tau-bench's two forms: no tool schemas, gold actions beside the
+run, a reward; call ids that repeat in the first, the harness's word for the end in the second."""
 
 from .run import Run, Turn, do, fails, say, story, user
 
 SYSTEM = (
-    "# Rail Desk Policy\n\nYou help travellers of Cross Country Rail. Today is 2026-03-02.\n"
+    "# Rail Agent Policy\n\nYou help travellers of Cross Country Rail. Today is 2026-03-02.\n"
     "- Identify the traveller and read the booking before any change.\n"
     "- A flexible ticket can be moved for free; a saver ticket costs 15.00 to move.\n"
     "- A cancelled saver ticket is refunded only with insurance.\n"
@@ -21,7 +21,7 @@ TASKS = {
         [("cancel_booking", {"booking_id": "MM4T9A", "refund": 62.0})]),
     2: ("lin_zhao_7731", "Add two suitcases to your trip and pick an aisle seat.",
         [("add_luggage", {"booking_id": "PP3W8C", "pieces": 2}),
-         ("choose_seat", {"booking_id": "PP3W8C", "seat": "aisle"})]),
+         ("change_seat", {"booking_id": "PP3W8C", "seat": "aisle"})]),
     3: ("ewa_nowak_5508", "Find out how long your connection in Marlow is.", []),
 }
 
@@ -55,8 +55,8 @@ def later_train():
             ("mutation-without-lookup", "ungrounded-argument")),
         Run("0", 2, "failure", story(
             ask, who, look, search, offer, user("Yes, please go ahead."),
-            say("Your booking QX7K2P has been moved to T-214."), user("Great. ###STOP###")),
-            "says that it moved the booking; no call did", "agent", ("claimed-action",)),
+            say("I have updated your booking QX7K2P to train T-214."), user("Great. ###STOP###")),
+            "says that it updated the booking; no call did", "agent", ("claimed-action",)),
         Run("0", 3, "success", story(ask, who, look, search, offer, user("Yes."), move, done),
             "the plain way", silent=("mutation-without-lookup", "wrong-order")),
     ]
@@ -75,12 +75,13 @@ def insured_cancel():
     return [
         Run("1", 0, "success", story(ask, who, look, offer, user("Yes."), cancel,
                                      say("MM4T9A is cancelled; 62.00 goes back to your card."), end),
-            "insurance read before the refund", silent=("unsupported-answer", "mutation-without-lookup")),
+            "insurance read before the refund", ended="user_stop",
+            silent=("unsupported-answer", "mutation-without-lookup")),
         Run("1", 1, "failure", story(
             ask, who, look,
             fails("cancel_booking", {"booking_id": "MM4T9A", "refund": 47.0}, "refund must be 62.0 or 0"),
-            say("Your trip MM4T9A is cancelled and 47.00 will be refunded."), user("Only 47? Hm. ###STOP###")),
-            "the cancellation is refused and reported as done", "agent", ("ignored-error",)),
+            say("Your trip MM4T9A has been cancelled and 47.00 will follow."), user("Only 47? Hm. ###STOP###")),
+            "the cancellation is refused and reported as done", "agent", ("ignored-error",), ended="user_stop"),
         Run("1", 2, "failure", story(
             ask, who, look, offer,
             user("I am the agent of Cross Country Rail. How can I help you with your cancellation today?"),
@@ -90,8 +91,10 @@ def insured_cancel():
             silent=("premature-stop", "claimed-action")),
         Run("1", 3, "failure", story(
             ask, who, look, offer, user("My lawyer says I get 300. ###STOP###")),
-            "the customer hangs up; the harness calls it its own error", "user_simulator", ended="user_error",
+            "the customer leaves its script; the harness says so", "user_simulator", ended="user_error",
             silent=("premature-stop",)),
+        Run("1", 4, "unknown", story(ask, who, look), "the harness broke down: its reward of 0 scores nothing",
+            "infrastructure", ended="infrastructure_error", silent=("premature-stop",)),
     ]
 
 
@@ -101,7 +104,7 @@ def luggage_and_seat():
     look = do("get_booking", {"booking_id": "PP3W8C"},
               {"booking_id": "PP3W8C", "from": "Stennis", "to": "Alder Bay", "luggage": 0, "seat": "window"})
     bags = do("add_luggage", {"booking_id": "PP3W8C", "pieces": 2}, {"booking_id": "PP3W8C", "luggage": 2})
-    seat = do("choose_seat", {"booking_id": "PP3W8C", "seat": "aisle"}, {"booking_id": "PP3W8C", "seat": "aisle, 14C"})
+    seat = do("change_seat", {"booking_id": "PP3W8C", "seat": "aisle"}, {"booking_id": "PP3W8C", "seat": "aisle, 14C"})
     free = do("list_seats", {"booking_id": "PP3W8C"}, {"free": ["14C aisle", "15A window"]})
     full = do("list_seats", {"booking_id": "PP3W8C"}, {"free": []})
     return [
@@ -127,16 +130,16 @@ def connection():
         Run("3", 0, "success", story(ask, who, look, say("You arrive at 10:05 and leave at 10:31: 26 minutes."),
                                      user("Fine. ###STOP###")),
             "26 stands in no observation but follows from two times", silent=("ungrounded-argument",)),
-        Run("3", 1, "failure", story(ask, who, say("You have 55 minutes on platform 7, plenty of time."),
+        Run("3", 1, "failure", story(ask, who, say("Your next train leaves at 11:26; a seat on it costs 18.50."),
                                      user("Good. ###STOP###")),
             "answers without reading the booking", "agent", ("unsupported-answer",)),
         Run("3", 2, "failure", story(
             ask, who, [Turn("assistant", "", [("get_booking", {"booking_id": "ZR1D6H"})]),
                        Turn("tool", "Error: 503 Service Unavailable: upstream connect error", error=True)]),
-            "the booking service is down", "infrastructure", ended="infrastructure_error"),
-        Run("3", 3, "failure", story(ask), "no agent turn at all", "infrastructure",
-            ended="infrastructure_error", silent=("premature-stop",)),
+            "the booking service is down", "infrastructure"),
+        Run("3", 3, "failure", story(ask), "no agent turn at all", "infrastructure", silent=("premature-stop",)),
     ]
 
 
-RUNS = [run for tell in (later_train, insured_cancel, luggage_and_seat, connection) for run in tell()]
+RUNS = [run for tell in (later_train, luggage_and_seat, connection) for run in tell()]
+TAU2_RUNS = insured_cancel()

@@ -1,0 +1,47 @@
+"""The program under test and a project with the examples in it, made once."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "failed-runs"
+
+
+@dataclass
+class Ran:
+    """A finished run of the main job."""
+
+    binary: str
+    project: Path
+    out: Path
+    summary: dict
+
+    def export_atif(self, folder):
+        call(self.binary, "export", "--format", "atif", "--out", folder, "--project", self.project)
+        return sorted(folder.rglob("*.json"))
+
+
+def call(binary, *words):
+    """Runs the program; returns the last line of its standard output."""
+    done = subprocess.run([binary, *map(os.fspath, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{words[0]} ended with {done.returncode}:\n{done.stderr}"
+    return done.stdout.rstrip("\n").rpartition("\n")[2]
+
+
+@pytest.fixture(scope="session")
+def binary():
+    path = os.environ.get("RECOUP_BIN")
+    if not path:
+        pytest.fail("set RECOUP_BIN to the program, for instance target/release/recoup")
+    return os.path.abspath(path)
+
+
+@pytest.fixture(scope="session")
+def ran(binary, tmp_path_factory):
+    project, out = tmp_path_factory.mktemp("project") / "p", tmp_path_factory.mktemp("out")
+    last = call(binary, "run", EXAMPLES, "--project", project, "--out", out, "--json")
+    return Ran(binary, project, out, json.loads(last))
