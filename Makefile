@@ -9,7 +9,7 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && break; done)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden test-peers fuzz setup
+.PHONY: test lint deny docs golden examples test-peers fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -33,6 +33,10 @@ docs:
 golden:
 	cd recoup/tests/golden && python3 canonical.py > canonical.jsonl
 	python3 recoup/tests/golden/wilson.py
+
+# The example runs are generated; this fails where the files are not what their script writes.
+examples:
+	python3 examples/make_failed_runs.py --check
 
 # What other people's programs say about our files: `harbor` reads the ATIF, `datasets` the rows, and
 # headless Chromium opens the report.

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 /// Turn the failed runs of an LLM agent into a better agent.
 #[derive(Debug, Parser)]
 #[command(name = "recoup", version, about, propagate_version = true, max_term_width = 100)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     #[command(flatten)]
     pub global: Global,
     #[command(subcommand)]
@@ -16,7 +16,7 @@ pub struct Arguments {
 
 /// Flags of every command.
 #[derive(Debug, Args)]
-pub struct Global {
+pub(crate) struct Global {
     /// Project folder that keeps runs and verdicts [default: .recoup]
     #[arg(long, global = true, value_name = "DIR", env = "RECOUP_PROJECT")]
     pub project: Option<PathBuf>,
@@ -42,7 +42,7 @@ pub struct Global {
 
 /// When to use colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
+pub(crate) enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set
     Auto,
     /// Always
@@ -53,7 +53,7 @@ pub enum ColorChoice {
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Import runs, say what failed and whose fault it was, write training files and a report
     Run(RunArgs),
     /// Import runs
@@ -80,7 +80,7 @@ pub enum Command {
 
 /// Where runs come from and how their outcomes are read.
 #[derive(Debug, Args)]
-pub struct ImportArgs {
+pub(crate) struct ImportArgs {
     /// Files, folders, globs, archives (`.gz`, `.zst`, `.zip`), or `-` for standard input
     #[arg(required_unless_present = "formats", value_name = "PATH")]
     pub paths: Vec<String>,
@@ -96,7 +96,7 @@ pub struct ImportArgs {
 
 /// How outcomes are read or attached.
 #[derive(Debug, Args)]
-pub struct OutcomeArgs {
+pub(crate) struct OutcomeArgs {
     /// CSV or JSONL with outcomes by trajectory, session or task id
     #[arg(long, value_name = "FILE")]
     pub outcomes: Option<PathBuf>,
@@ -119,14 +119,14 @@ pub struct OutcomeArgs {
 
 /// What `--assume` may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AssumeChoice {
+pub(crate) enum AssumeChoice {
     /// They failed
     Failure,
 }
 
 /// The main job.
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// Files, folders, globs, archives (`.gz`, `.zst`, `.zip`), or `-` for standard input
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
@@ -139,7 +139,7 @@ pub struct RunArgs {
 
 /// Which runs to list.
 #[derive(Debug, Default, Args)]
-pub struct FilterArgs {
+pub(crate) struct FilterArgs {
     /// Outcome: success, failure, unknown
     #[arg(long)]
     pub outcome: Option<String>,
@@ -174,7 +174,7 @@ pub struct FilterArgs {
 
 /// A page of the list.
 #[derive(Debug, Args)]
-pub struct LsArgs {
+pub(crate) struct LsArgs {
     #[command(flatten)]
     pub filter: FilterArgs,
     /// Most runs to list
@@ -190,7 +190,7 @@ pub struct LsArgs {
 
 /// Which run to show.
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// The run's id, or the start of it
     pub id: String,
     /// Print long messages whole
@@ -203,7 +203,7 @@ pub struct ShowArgs {
 
 /// What to attach to which runs.
 #[derive(Debug, Args)]
-pub struct LabelArgs {
+pub(crate) struct LabelArgs {
     /// Ids of the runs, or the start of them
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
@@ -226,7 +226,7 @@ pub struct LabelArgs {
 
 /// Outcomes a person may attach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutcomeChoice {
+pub(crate) enum OutcomeChoice {
     /// Solved
     Success,
     /// Not solved
@@ -237,7 +237,7 @@ pub enum OutcomeChoice {
 
 /// What to export.
 #[derive(Debug, Args)]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// Ids of runs, or the start of them; all that the filters leave without any
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
@@ -260,14 +260,14 @@ pub struct ExportArgs {
 
 /// Formats to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
+pub(crate) enum ExportFormat {
     /// One ATIF file a run
     Atif,
 }
 
 /// Which runs to delete.
 #[derive(Debug, Args)]
-pub struct ForgetArgs {
+pub(crate) struct ForgetArgs {
     /// Ids of runs, or the start of them
     #[arg(value_name = "ID", required_unless_present = "matching")]
     pub ids: Vec<String>,

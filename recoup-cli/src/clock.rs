@@ -3,6 +3,6 @@
 use std::time::SystemTime;
 
 /// Now, in RFC 3339, to the second.
-pub fn now() -> String {
+pub(crate) fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 /// Who can do something about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub(crate) enum Origin {
     /// The command line, the settings, the place it was started in.
     User,
     /// The machine: disk, memory, permissions.
@@ -23,7 +23,7 @@ pub enum Origin {
 
 /// A failure that ends a command with exit code 2.
 #[derive(Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     origin: Origin,
     code: &'static str,
     message: String,
@@ -33,12 +33,12 @@ pub struct Failure {
 
 impl Failure {
     /// Something about the command line or its surroundings.
-    pub fn user(message: impl Into<String>) -> Self {
+    pub(crate) fn user(message: impl Into<String>) -> Self {
         Self { origin: Origin::User, code: "usage", message: message.into(), hint: None, retryable: false }
     }
 
     /// The machine refused: a file could not be written or read.
-    pub fn machine(doing: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+    pub(crate) fn machine(doing: &str, error: &(dyn std::error::Error + 'static)) -> Self {
         Self {
             origin: Origin::Machine,
             code: "io",
@@ -50,20 +50,20 @@ impl Failure {
 
     /// Adds what to do about it.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Sets the stable word of the cause.
     #[must_use]
-    pub fn code(mut self, code: &'static str) -> Self {
+    pub(crate) fn code(mut self, code: &'static str) -> Self {
         self.code = code;
         self
     }
 
     /// The failure as JSON, for the last line of standard output.
-    pub fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         serde_json::json!({
             "error": {
                 "code": self.code,
@@ -135,7 +135,7 @@ impl From<SinkError> for Failure {
 }
 
 /// An error with its causes, outermost first.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut out = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

@@ -15,7 +15,7 @@ use crate::args::{ColorChoice, Global};
 
 /// Where output goes and how it looks.
 #[derive(Clone, Copy, Debug)]
-pub struct Printer {
+pub(crate) struct Printer {
     json: bool,
     quiet: bool,
     colors: bool,
@@ -23,7 +23,7 @@ pub struct Printer {
 
 /// Looks that mean something; without colors they vanish and the text still says it.
 #[derive(Clone, Copy, Debug)]
-pub enum Look {
+pub(crate) enum Look {
     /// A heading.
     Bold,
     /// Secondary.
@@ -40,7 +40,7 @@ pub enum Look {
 
 impl Printer {
     /// A printer as the flags and the terminal want it.
-    pub fn new(global: &Global) -> Self {
+    pub(crate) fn new(global: &Global) -> Self {
         let colors = match global.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
@@ -50,17 +50,17 @@ impl Printer {
     }
 
     /// True when standard output is for programs.
-    pub fn is_json(self) -> bool {
+    pub(crate) fn is_json(self) -> bool {
         self.json
     }
 
     /// One line of data. A reader that went away (`| head`) ends the program quietly.
-    pub fn line(self, text: impl Display) {
+    pub(crate) fn line(self, text: impl Display) {
         write_out(&format!("{text}\n"));
     }
 
     /// One JSON object on one line of standard output.
-    pub fn json<T: Serialize>(self, value: &T) {
+    pub(crate) fn json<T: Serialize>(self, value: &T) {
         match serde_json::to_string(value) {
             Ok(text) => self.line(text),
             Err(error) => self.error(error),
@@ -68,24 +68,24 @@ impl Printer {
     }
 
     /// Something a person should know; left out when quiet.
-    pub fn note(self, text: impl Display) {
+    pub(crate) fn note(self, text: impl Display) {
         if !self.quiet {
             let _ = writeln!(io::stderr(), "{}", visible_controls(&text.to_string()));
         }
     }
 
     /// A warning; left out when quiet.
-    pub fn warn(self, text: impl Display) {
+    pub(crate) fn warn(self, text: impl Display) {
         self.note(format_args!("warning: {text}"));
     }
 
     /// An error, always.
-    pub fn error(self, text: impl Display) {
+    pub(crate) fn error(self, text: impl Display) {
         let _ = writeln!(io::stderr(), "{text}");
     }
 
     /// Text with a look, where colors are on.
-    pub fn paint(self, look: Look, text: impl Display) -> String {
+    pub(crate) fn paint(self, look: Look, text: impl Display) -> String {
         if !self.colors {
             return text.to_string();
         }
@@ -101,18 +101,18 @@ impl Printer {
     }
 
     /// Whether output is painted.
-    pub fn has_colors(self) -> bool {
+    pub(crate) fn has_colors(self) -> bool {
         self.colors
     }
 
     /// Progress bars on standard error, where that is a terminal.
-    pub fn progress(self) -> Progress {
+    pub(crate) fn progress(self) -> Progress {
         Progress { printer: self, shown: !self.quiet && io::stderr().is_terminal(), bar: None }
     }
 }
 
 /// Writes data; ends the program as a closed pipe asks, without a message.
-pub fn write_out(text: &str) {
+pub(crate) fn write_out(text: &str) {
     if let Err(error) = io::stdout().lock().write_all(text.as_bytes()) {
         let code = if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 };
         #[expect(clippy::exit, reason = "nobody is left to hand an error to")]
@@ -121,7 +121,7 @@ pub fn write_out(text: &str) {
 }
 
 /// Progress bars.
-pub struct Progress {
+pub(crate) struct Progress {
     printer: Printer,
     shown: bool,
     bar: Option<ProgressBar>,
@@ -161,7 +161,7 @@ impl Reporter for Progress {
 
 impl Progress {
     /// Clears the bar.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }

@@ -39,7 +39,7 @@ struct ImportSection {
 
 /// What every command may need to know, settled.
 #[derive(Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     pub project: PathBuf,
     /// The project folder, as commands should name it.
     pub project_name: String,
@@ -50,7 +50,7 @@ pub struct Settings {
 
 /// The settings that decide what a run gives, as they are stored beside its artifacts.
 #[derive(Debug, Serialize)]
-pub struct Resolved<'a> {
+pub(crate) struct Resolved<'a> {
     pub score: Option<&'a str>,
     pub success_at: Option<f64>,
     pub max_record_bytes: u64,
@@ -59,7 +59,7 @@ pub struct Resolved<'a> {
 
 impl Settings {
     /// Resolves flags and environment (which clap has merged) over the settings file.
-    pub fn resolve(global: &Global, out: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn resolve(global: &Global, out: Option<&Path>) -> Result<Self, Failure> {
         let file = read_file(global.config.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let project = global.project.clone().or(file.project).unwrap_or_else(|| PROJECT_DEFAULT.into());
@@ -73,7 +73,7 @@ impl Settings {
     }
 
     /// Options of an import.
-    pub fn import_options(&self, flags: &OutcomeArgs) -> Arc<ImportOptions> {
+    pub(crate) fn import_options(&self, flags: &OutcomeArgs) -> Arc<ImportOptions> {
         let default = ImportOptions::default();
         Arc::new(ImportOptions {
             scoring: Scoring {
@@ -93,7 +93,7 @@ impl Settings {
 
 impl<'a> Resolved<'a> {
     /// The part of import options that decides content; threads do not.
-    pub fn of(options: &'a ImportOptions) -> Self {
+    pub(crate) fn of(options: &'a ImportOptions) -> Self {
         Self {
             score: options.scoring.score.as_deref(),
             success_at: options.scoring.success_at,

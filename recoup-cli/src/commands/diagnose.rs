@@ -10,7 +10,7 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Diagnoses what waits for it.
-pub fn diagnose(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn diagnose(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let mut store = project::open(settings)?;
     let mut progress = printer.progress();
     let done = pipeline::diagnose(&mut store, &now(), settings.threads, &mut progress)?;

@@ -11,7 +11,7 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Writes runs into a folder.
-pub fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let store = project::open(settings)?;
     let ids = if flags.ids.is_empty() {
         let filter = Filter {

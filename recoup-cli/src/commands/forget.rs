@@ -12,7 +12,7 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Deletes the runs named, or those that hold a text, after asking.
-pub fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let mut store = project::open(settings)?;
     let ids = match &flags.matching {
         None => project::resolve(&store, &flags.ids)?,

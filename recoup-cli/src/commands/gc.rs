@@ -7,7 +7,7 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Collects garbage.
-pub fn gc(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn gc(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let report = project::open(settings)?.gc()?;
     if printer.is_json() {
         printer.json(&report);

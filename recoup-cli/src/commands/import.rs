@@ -19,7 +19,7 @@ use crate::settings::{Resolved, Settings};
 const LISTED_MAX: usize = 10;
 
 /// Imports, or lists what could be imported.
-pub fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     if flags.formats {
         for importer in IMPORTERS {
             printer.line(importer.format());
@@ -49,7 +49,7 @@ pub fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) -> Resu
 }
 
 /// What the user named, opened, and how to read it.
-pub struct Input {
+pub(crate) struct Input {
     /// Files and archive members.
     pub sources: Vec<Source>,
     /// Paths that did not become sources.
@@ -61,7 +61,7 @@ pub struct Input {
 
 impl Input {
     /// Opens paths (`-` for standard input) and the outcome file.
-    pub fn open(paths: &[String], flags: &OutcomeArgs, settings: &Settings) -> Result<Self, Failure> {
+    pub(crate) fn open(paths: &[String], flags: &OutcomeArgs, settings: &Settings) -> Result<Self, Failure> {
         let options = settings.import_options(flags);
         let outcomes = match &flags.outcomes {
             None => Vec::new(),
@@ -81,7 +81,12 @@ impl Input {
     }
 
     /// The pipeline's configuration; `out` is where the main job writes.
-    pub fn config<'a>(&'a self, now: &'a str, settings: &'a Settings, out: &'a Path) -> PipelineConfig<'a> {
+    pub(crate) fn config<'a>(
+        &'a self,
+        now: &'a str,
+        settings: &'a Settings,
+        out: &'a Path,
+    ) -> PipelineConfig<'a> {
         let resolved = Json::from_serialize(&Resolved::of(&self.options));
         PipelineConfig {
             now,
@@ -98,7 +103,7 @@ impl Input {
     }
 
     /// Stops where no file is a trace, before a project is made.
-    pub fn require_runs(&self) -> Result<(), Failure> {
+    pub(crate) fn require_runs(&self) -> Result<(), Failure> {
         let mut readable = Vec::new();
         for source in &self.sources {
             match detect(source) {
@@ -152,7 +157,7 @@ fn dry_run(input: &Input, printer: Printer) -> Result<Ended, Failure> {
 }
 
 /// The counts of an import, for a person.
-pub fn say_imported(summary: &Summary, printer: Printer) {
+pub(crate) fn say_imported(summary: &Summary, printer: Printer) {
     let runs = |count: u64| format!("{count} {}", if count == 1 { "run" } else { "runs" });
     let outcomes = &summary.outcomes;
     printer.line(format_args!(
@@ -175,7 +180,7 @@ pub fn say_imported(summary: &Summary, printer: Printer) {
 }
 
 /// What was left out, on standard error.
-pub fn say_problems(imported: &Imported, printer: Printer) {
+pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
     let stored = &imported.stored;
     for entry in stored.quarantined.iter().take(LISTED_MAX) {
         let place = entry.line.map_or_else(String::new, |line| format!(":{line}"));
@@ -216,6 +221,6 @@ fn more(count: u64, what: &str, printer: Printer) {
 }
 
 /// The exit code that an import asks for.
-pub fn ended(imported: &Imported) -> Ended {
+pub(crate) fn ended(imported: &Imported) -> Ended {
     if imported.is_partial() { Ended::Partly } else { Ended::Done }
 }

@@ -13,7 +13,7 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Attaches what the flags say to every run named.
-pub fn label(flags: &LabelArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn label(flags: &LabelArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let label = Label {
         outcome: flags.outcome.map(|outcome| match outcome {
             OutcomeChoice::Success => Status::Success,

@@ -13,7 +13,7 @@ use crate::printer::{Look, Printer};
 use crate::settings::Settings;
 
 /// Lists runs.
-pub fn ls(flags: &LsArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn ls(flags: &LsArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let store = project::open(settings)?;
     let filter = filter(&flags.filter)?;
     let page = if flags.all { Page::ALL } else { Page { offset: flags.offset, limit: flags.limit } };
@@ -83,7 +83,7 @@ fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
 }
 
 /// The word of an outcome, where it is one.
-pub fn outcome(given: Option<&str>) -> Result<Option<String>, Failure> {
+pub(crate) fn outcome(given: Option<&str>) -> Result<Option<String>, Failure> {
     word("outcome", given, &[Status::Success, Status::Failure, Status::Unknown], Status::as_str)
 }
 

@@ -1,14 +1,14 @@
 //! The verbs: one file each.
 
-pub mod diagnose;
-pub mod export;
-pub mod forget;
-pub mod gc;
-pub mod import;
-pub mod label;
-pub mod ls;
+pub(crate) mod diagnose;
+pub(crate) mod export;
+pub(crate) mod forget;
+pub(crate) mod gc;
+pub(crate) mod import;
+pub(crate) mod label;
+pub(crate) mod ls;
 mod project;
-pub mod run;
-pub mod show;
-pub mod stats;
-pub mod verify;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod stats;
+pub(crate) mod verify;

@@ -7,16 +7,16 @@ use crate::failure::Failure;
 use crate::settings::Settings;
 
 /// Opens the project, or makes one.
-pub fn create_or_open(settings: &Settings) -> Result<Store, Failure> {
+pub(super) fn create_or_open(settings: &Settings) -> Result<Store, Failure> {
     Ok(Store::create_or_open(&settings.project)?)
 }
 
 /// Opens the project that must exist.
-pub fn open(settings: &Settings) -> Result<Store, Failure> {
+pub(super) fn open(settings: &Settings) -> Result<Store, Failure> {
     Ok(Store::open(&settings.project)?)
 }
 
 /// The runs whose ids start as given, in that order.
-pub fn resolve(store: &Store, ids: &[String]) -> Result<Vec<TrajectoryId>, Failure> {
+pub(super) fn resolve(store: &Store, ids: &[String]) -> Result<Vec<TrajectoryId>, Failure> {
     ids.iter().map(|id| Ok(store.resolve(id)?)).collect()
 }

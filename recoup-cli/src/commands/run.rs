@@ -13,7 +13,7 @@ use crate::printer::{Look, Printer};
 use crate::settings::Settings;
 
 /// Imports, diagnoses, and writes the report and the training files.
-pub fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
     input.require_runs()?;
     let mut store = project::create_or_open(settings)?;

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 const PART_CHARS_MAX: usize = 1200;
 
 /// Shows one run.
-pub fn show(flags: &ShowArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn show(flags: &ShowArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let store = project::open(settings)?;
     let id = store.resolve(&flags.id)?;
     let run = store.effective(id)?;

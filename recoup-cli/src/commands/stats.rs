@@ -7,7 +7,7 @@ use crate::printer::{Look, Printer};
 use crate::settings::Settings;
 
 /// Prints counts and sizes.
-pub fn stats(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn stats(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let stats = project::open(settings)?.stats()?;
     if printer.is_json() {
         printer.json(&stats);

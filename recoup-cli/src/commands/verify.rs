@@ -9,7 +9,7 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Verifies the project; problems are listed, and the exit code is 1.
-pub fn verify(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+pub(crate) fn verify(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let store = project::open(settings)?;
     let mut progress = printer.progress();
     let mut shown = 0;

@@ -10,12 +10,12 @@ mod canonical_golden;
 /// Inputs a fuzzer found, run again.
 mod fuzz_cases;
 
-/// What must hold for any bytes; shared with the fuzz targets.
-mod fuzz_properties;
 /// Killing the process, two of them at once.
 mod crash;
 /// Triage and diagnosis: sealed runs, hostile runs, real runs.
 mod diagnosis;
+/// What must hold for any bytes; shared with the fuzz targets.
+mod fuzz_properties;
 
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
@@ -29,20 +29,20 @@ mod importer_fixtures;
 /// Inspect archives, built here: packed members, hostile names, damage, limits.
 mod inspect_archives;
 
-/// What stands beside traces and is none, and traces that are cut off or damaged.
-mod not_a_trace;
 /// Damaged files: fixtures cut short, with bytes changed, and read as every format.
 mod damaged_files;
+/// What stands beside traces and is none, and traces that are cut off or damaged.
+mod not_a_trace;
 
 /// Real traces that nobody here wrote: the counts an importer must reproduce.
 mod real_data;
 
+/// Redaction over generated runs.
+mod redaction;
 /// The failure report.
 mod report;
 /// The project folder: importing, listing, verdicts, split, forgetting.
 mod store;
-/// Redaction over generated runs.
-mod redaction;
 
 /// What is learned from and what never is, and the rows that come of it.
 mod views;
