@@ -104,41 +104,39 @@ impl From<serde_json::Error> for Stop {
 impl RawRecord {
     /// A record from bytes that are already in memory (an archive's member).
     pub fn whole(source: &Source, bytes: Vec<u8>) -> Self {
-        let span = ByteSpan { start: 0, end: bytes.len() as u64 };
-        let mut record = Self {
-            uri: source.uri().to_owned(),
-            bytes,
-            span,
-            line: 1,
-            index: 0,
-            ordinal: 0,
-            sha256: String::new(),
-            losses: Vec::new(),
-            licence: source.options().licence.clone(),
-        };
+        let mut record = Self::at(source, bytes, 0, 1);
         record.prepare();
         record
     }
 
-    /// A record of plain text: hashed, never rewritten.
-    pub(super) fn text(source: &Source, bytes: Vec<u8>, start: u64, line: u64) -> Self {
-        let span = ByteSpan { start, end: start + bytes.len() as u64 };
+    /// Bytes at a place of a file, neither hashed nor rewritten.
+    pub(super) fn at(source: &Source, bytes: Vec<u8>, start: u64, line: u64) -> Self {
         Self {
             uri: source.uri().to_owned(),
-            sha256: hexadecimal(&Sha256::digest(&bytes)),
+            span: ByteSpan { start, end: start + bytes.len() as u64 },
             bytes,
-            span,
             line,
             index: 0,
             ordinal: 0,
+            sha256: String::new(),
             losses: Vec::new(),
             licence: source.options().licence.clone(),
         }
     }
 
     /// Hashes the bytes and rewrites what a JSON parser would refuse.
-    pub(super) fn prepare(&mut self) {
+    fn prepare(&mut self) {
+        self.hash();
+        self.rewrite();
+    }
+
+    /// Hashes the bytes.
+    pub(super) fn hash(&mut self) {
         self.sha256 = hexadecimal(&Sha256::digest(&self.bytes));
+    }
+
+    /// Rewrites what a JSON parser would refuse.
+    pub(super) fn rewrite(&mut self) {
         if let Some((bytes, losses)) = python::rewrite(&self.bytes) {
             self.bytes = bytes;
             self.losses = losses;

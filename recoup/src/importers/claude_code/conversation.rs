@@ -44,9 +44,20 @@ fn goal(lines: &[Line]) -> Option<&str> {
     texts.into_iter().find(|text| !HARNESS.iter().any(|start| text.starts_with(start)))
 }
 
+/// Tells a response's blocks apart.
 fn block_hash(part: &Part) -> Hash {
-    let node = Node::new(Role::Assistant, "", vec![part.clone()]);
-    Hash::of(body_bytes(&node).as_bytes())
+    let (kind, id) = match part {
+        Part::Text(_) => ("text", None),
+        Part::Reasoning { signature, .. } => ("reasoning", signature.as_deref()),
+        Part::ToolCall(call) => (call.name.as_str(), call.call_id.as_deref()),
+        Part::Opaque { kind, .. } => (kind.as_str(), None),
+        Part::ToolResult(_) | Part::Media(_) => {
+            let node = Node::new(Role::Assistant, "", vec![part.clone()]);
+            return Hash::of(body_bytes(&node).as_bytes());
+        }
+    };
+    let text = part.cited_text().unwrap_or_default();
+    Hash::of_all(&[kind.as_bytes(), id.unwrap_or_default().as_bytes(), text.as_bytes()])
 }
 
 /// Stands for the call that a result answers; `None` for any other part.

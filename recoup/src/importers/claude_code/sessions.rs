@@ -8,7 +8,7 @@ use crate::id::Hash;
 use crate::importers::fields::Fields;
 use crate::importers::slice::{Joined, Layout, RawRecord, RecordError, Records};
 use crate::importers::source::ReadSeek;
-use crate::importers::{ImportError, Sink, Source};
+use crate::importers::{Event, ImportError, Sink, Source};
 use crate::warning::{ByteSpan, Loss};
 
 /// One session of a file: its id, its subagent, and the places of its lines in file order.
@@ -36,14 +36,16 @@ pub(super) fn stage(source: &Source, sink: &mut dyn Sink) -> Result<Vec<Session>
     // Which session a message belongs to, for summaries, which name a message only.
     let mut by_uuid: BTreeMap<Hash, usize> = BTreeMap::new();
     let mut summaries: Vec<(Hash, (ByteSpan, u64))> = Vec::new();
-    for item in Records::new(source, Layout::Lines)? {
-        let record = match item? {
+    let mut records = Records::new(source, Layout::Lines)?;
+    while let Some(item) = records.next_raw() {
+        let mut record = match item? {
             Ok(record) => record,
             Err(quarantine) => {
-                sink.event(super::super::Event::Quarantine(quarantine))?;
+                sink.event(Event::Quarantine(quarantine))?;
                 continue;
             }
         };
+        record.rewrite();
         let place = (record.span, record.line);
         match Label::read(&record) {
             Ok(Label { session: Some(id), agent, uuid, .. }) => {
@@ -124,8 +126,8 @@ impl<'a> Reader<'a> {
         let mut joined: Option<Joined> = None;
         for (span, line) in &session.places {
             let bytes = self.bytes(*span).map_err(|error| ImportError::io(self.source, error))?;
-            let mut record = RawRecord::text(self.source, bytes, span.start, *line);
-            record.prepare();
+            let mut record = RawRecord::at(self.source, bytes, span.start, *line);
+            record.rewrite();
             match Line::read(&record.bytes) {
                 Ok(line) => {
                     lines.push(line);

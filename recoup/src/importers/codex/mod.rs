@@ -43,14 +43,16 @@ impl Importer for Codex {
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let mut session = Session::new(self.format());
         let mut joined: Option<Joined> = None;
-        for item in Records::new(source, Layout::Lines)? {
-            let record = match item? {
+        let mut records = Records::new(source, Layout::Lines)?;
+        while let Some(item) = records.next_raw() {
+            let mut record = match item? {
                 Ok(record) => record,
                 Err(quarantine) => {
                     sink.event(Event::Quarantine(quarantine))?;
                     continue;
                 }
             };
+            record.rewrite();
             match line(&mut session, &record) {
                 Ok(()) => joined.get_or_insert_with(|| Joined::new(&record)).add(&record),
                 Err(error) => sink.event(record.quarantine(&error))?,

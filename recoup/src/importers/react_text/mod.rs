@@ -164,7 +164,8 @@ impl<'a> Pages<'a> {
         }
         let tail = open.bytes.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
         open.bytes.truncate(open.bytes.len() - tail);
-        let mut record = RawRecord::text(self.source, open.bytes, open.start, open.line);
+        let mut record = RawRecord::at(self.source, open.bytes, open.start, open.line);
+        record.hash();
         if let Some(heading) = self.printed.get(&record.sha256)
             && *heading != self.section
         {

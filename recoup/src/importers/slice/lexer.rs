@@ -50,8 +50,8 @@ impl Records {
         })
     }
 
-    /// The next record, neither hashed nor rewritten yet: workers do that.
-    pub(super) fn next_raw(&mut self) -> Option<Result<Item, ImportError>> {
+    /// The next record, neither hashed nor rewritten yet: workers do that, or whoever joins records.
+    pub(in crate::importers) fn next_raw(&mut self) -> Option<Result<Item, ImportError>> {
         match self.advance() {
             Ok(item) => item.map(Ok),
             Err(error) => {
