@@ -168,3 +168,86 @@ fn arguments(call: &ToolCall) -> Result<Value, Refusal> {
         Json::parse(&call.arguments_raw).is_ok_and(|raw| Json::from_serialize(&value).ok() == Some(raw));
     if exact { Ok(value) } else { Err(Refusal::because("arguments-are-not-exact-as-an-object")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::chat_messages;
+    use crate::exporters::Refusal;
+    use crate::task::Task;
+    use crate::trajectory::{Agent, ArgumentsForm, Node, Outcome, Part, Role, ToolCall, Trajectory};
+    use crate::verdict::Side;
+    use crate::views::{Example, Lineage, Message};
+
+    fn call(name: &str) -> Part {
+        Part::ToolCall(ToolCall {
+            call_id: Some("same".to_owned()),
+            name: name.to_owned(),
+            arguments_raw: "{}".to_owned(),
+            arguments_form: ArgumentsForm::Object,
+        })
+    }
+
+    fn result(text: &str) -> Part {
+        Part::text_result(Some("same".to_owned()), text)
+    }
+
+    /// `role name content` of each chat message.
+    fn chat(run: &Trajectory) -> Result<Vec<String>, Refusal> {
+        let lineage = Lineage {
+            view: "test".to_owned(),
+            trajectory: run.id,
+            task: run.task.key.clone(),
+            licence: "own".to_owned(),
+            side: Side::Train,
+        };
+        let example = Example::new(Message::of_branch(&run.main_branch()), Vec::new(), lineage);
+        let field = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
+        let line = |message: serde_json::Value| {
+            ["role", "name", "content"].map(|key| field(&message[key])).join(" ")
+        };
+        Ok(chat_messages(&example, run)?.into_iter().map(line).collect())
+    }
+
+    fn run(nodes: Vec<Node>) -> Trajectory {
+        let mut run = Trajectory::new("test", Task::from_goal("test"));
+        for node in nodes {
+            run.push(node);
+        }
+        run.finish(Outcome::unknown());
+        run
+    }
+
+    #[test]
+    fn results_are_paired_by_order_where_ids_repeat() {
+        let run = run(vec![
+            Node::new(Role::Assistant, "assistant", vec![call("first"), call("second")]),
+            Node::new(Role::User, "user", vec![result("1"), result("2"), Part::text("go on")]),
+        ]);
+        assert_eq!(chat(&run).unwrap(), ["assistant - ", "tool first 1", "tool second 2", "user - go on"]);
+    }
+
+    #[test]
+    fn an_observation_without_a_call_is_a_users_message() {
+        let mut run = run(vec![
+            Node::new(Role::Assistant, "coder", vec![Part::text("```ls```")]),
+            Node::new(Role::Tool, "shell", vec![Part::text("a.txt")]),
+        ]);
+        run.agents = vec![Agent {
+            name: "coder".to_owned(),
+            model: None,
+            system_prompt: Some("Be brief.".to_owned()),
+        }];
+        assert_eq!(chat(&run).unwrap(), ["system - Be brief.", "assistant - ```ls```", "user - a.txt"]);
+    }
+
+    #[test]
+    fn what_would_move_or_vanish_is_refused() {
+        for (parts, reason) in [
+            (vec![call("get"), Part::text("after")], "parts-out-of-order"),
+            (vec![Part::Opaque { kind: "redacted_thinking".to_owned(), raw: "x".to_owned() }], "opaque-part"),
+        ] {
+            let run = run(vec![Node::new(Role::Assistant, "assistant", parts)]);
+            assert_eq!(chat(&run).unwrap_err().reason, reason);
+        }
+    }
+}

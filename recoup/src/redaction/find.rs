@@ -144,6 +144,7 @@ mod tests {
             ("PHONE", "(415) 555-0132"),
             ("PHONE", "+44 20 7946 0958"),
             ("PHONE", "+14155550132"),
+            ("PHONE", "+1 (415) 555-0132"),
             ("PHONE", "415-555-0132"),
             ("CARD", "4111 1111 1111 1111"),
             ("CARD", "4111111111111111"),
@@ -179,6 +180,7 @@ mod tests {
             "std::net::Ipv6Addr fe80::1 12:34:56 00:1b:44:11:3a:b7",
             "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
             "numpy  1.26.4.1\nnvidia-cufft  12.3.1.170\n \"iphone\": \"544007664\"",
+            "3 files changed +1234 -5678, UTC+1 2024-05-15\n+1234567890",
             "HAT170 JFK-SEA 2024-05-15 $1,234,567.89 tel aviv 5-10 (123) 12-34-56",
             "toolbox-202 200 300 4000 500-600-700 10.1145/3377811.3380364",
         ] {

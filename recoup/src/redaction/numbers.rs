@@ -256,8 +256,8 @@ fn named(bytes: &[u8], start: usize) -> Option<Hit> {
     ((7..=15).contains(&count) && ends_number(bytes, end)).then_some(Hit { start, end, kind: Kind::Phone })
 }
 
-/// End, number of digits and number of groups of what could be dialed from `start` on: groups of at
-/// least two digits (or one in parentheses' place) joined by a space, a dot, a hyphen or parentheses.
+/// End, number of digits and number of groups of what could be dialed from `start` on: groups of two
+/// to six digits, joined as people join them (`-` after a space is a minus: `+1234 -5678`).
 fn dialed(bytes: &[u8], start: usize) -> (usize, usize, usize) {
     let (mut at, mut count, mut groups) = (start, 0, 0);
     loop {
@@ -266,9 +266,9 @@ fn dialed(bytes: &[u8], start: usize) -> (usize, usize, usize) {
         count += run;
         groups += 1;
         let gap = bytes[at..].iter().take(3).take_while(|byte| b" .-()".contains(byte)).count();
+        let joint = matches!(&bytes[at..at + gap], b" " | b"." | b"-" | b"(" | b")" | b" (" | b") " | b")-");
         let next = digits(&bytes[at + gap..]);
-        let joined = (1..=2).contains(&gap) && (2..=6).contains(&next) && count + next <= 15;
-        if !joined {
+        if !joint || !(2..=6).contains(&next) || count + next > 15 {
             return (at, count, groups);
         }
         at += gap;
