@@ -48,6 +48,13 @@ impl Failure {
         }
     }
 
+    /// Names the file that the message is about.
+    #[must_use]
+    pub(crate) fn within(mut self, path: &std::path::Path) -> Self {
+        self.message = format!("`{}`: {}", path.display(), self.message);
+        self
+    }
+
     /// Adds what to do about it.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

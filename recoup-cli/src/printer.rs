@@ -38,6 +38,10 @@ pub(crate) enum Look {
     Mark,
 }
 
+#[expect(
+    clippy::unused_self,
+    reason = "all output goes through the printer, also what needs none of its settings"
+)]
 impl Printer {
     /// A printer as the flags and the terminal want it.
     pub(crate) fn new(global: &Global) -> Self {
@@ -109,6 +113,11 @@ impl Printer {
     pub(crate) fn progress(self) -> Progress {
         Progress { printer: self, shown: !self.quiet && io::stderr().is_terminal(), bar: None }
     }
+}
+
+/// `1 run`, `2 runs`.
+pub(crate) fn runs(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "run" } else { "runs" })
 }
 
 /// Writes data; ends the program as a closed pipe asks, without a message.

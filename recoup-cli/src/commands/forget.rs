@@ -8,7 +8,7 @@ use super::project;
 use crate::Ended;
 use crate::args::ForgetArgs;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
 /// Deletes the runs named, or those that hold a text, after asking.
@@ -43,8 +43,8 @@ pub(crate) fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) 
         printer.json(&report);
     } else {
         printer.note(format_args!(
-            "deleted {} runs; what was exported before stays where you put it",
-            ids.len()
+            "deleted {}; what was exported before stays where you put it",
+            runs(ids.len())
         ));
     }
     Ok(Ended::Done)
@@ -52,9 +52,9 @@ pub(crate) fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) 
 
 fn confirmed(count: usize, printer: Printer) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::user(format!("this would delete {count} runs for good")).hint("add `--yes`"));
+        return Err(Failure::user(format!("this would delete {} for good", runs(count))).hint("add `--yes`"));
     }
-    printer.note(format_args!("delete {count} runs for good? [y/N]"));
+    printer.note(format_args!("delete {} for good? [y/N]", runs(count)));
     let mut answer = String::new();
     std::io::stdin()
         .lock()

@@ -12,7 +12,7 @@ use crate::Ended;
 use crate::args::{ImportArgs, OutcomeArgs};
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, runs};
 use crate::settings::{Resolved, Settings};
 
 /// Losses and quarantined records that are listed on the terminal.
@@ -28,7 +28,8 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
     }
     let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
     if flags.dry_run {
-        return dry_run(&input, printer);
+        dry_run(&input, printer);
+        return Ok(Ended::Done);
     }
     input.require_runs()?;
     let mut store = project::create_or_open(settings)?;
@@ -137,7 +138,7 @@ fn outcome_lines(path: &Path, success_at: Option<f64>) -> Result<Vec<OutcomeLine
         .map_err(|reason| Failure::user(format!("`{shown}`: {reason}")).code("bad-outcomes"))
 }
 
-fn dry_run(input: &Input, printer: Printer) -> Result<Ended, Failure> {
+fn dry_run(input: &Input, printer: Printer) {
     for source in &input.sources {
         let format = match detect(source) {
             Ok(Some(importer)) => importer.format(),
@@ -153,16 +154,14 @@ fn dry_run(input: &Input, printer: Printer) -> Result<Ended, Failure> {
     for problem in &input.problems {
         printer.warn(format_args!("`{}`: {}", problem.uri, problem.reason));
     }
-    Ok(Ended::Done)
 }
 
 /// The counts of an import, for a person.
 pub(crate) fn say_imported(summary: &Summary, printer: Printer) {
-    let runs = |count: u64| format!("{count} {}", if count == 1 { "run" } else { "runs" });
     let outcomes = &summary.outcomes;
     printer.line(format_args!(
         "imported {} from {} {}: {} new, {} known before; {} success, {} failure, {} unknown",
-        runs(summary.trajectories),
+        runs(summary.trajectories as usize),
         summary.files,
         if summary.files == 1 { "file" } else { "files" },
         summary.new,

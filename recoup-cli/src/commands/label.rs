@@ -9,7 +9,7 @@ use crate::Ended;
 use crate::args::{LabelArgs, OutcomeChoice};
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
 /// Attaches what the flags say to every run named.
@@ -59,7 +59,8 @@ pub(crate) fn label(flags: &LabelArgs, settings: &Settings, printer: Printer) ->
     if printer.is_json() {
         printer.json(&serde_json::json!({ "labelled": verdicts.len() }));
     } else {
-        printer.note(format_args!("labelled {} runs; `recoup diagnose` looks at them again", verdicts.len()));
+        printer
+            .note(format_args!("labelled {}; `recoup diagnose` looks at them again", runs(verdicts.len())));
     }
     Ok(Ended::Done)
 }

@@ -1,19 +1,30 @@
 //! Opening the project folder.
 
 use recoup::id::TrajectoryId;
-use recoup::store::Store;
+use recoup::store::{Store, StoreError};
 
 use crate::failure::Failure;
 use crate::settings::Settings;
 
 /// Opens the project, or makes one.
 pub(super) fn create_or_open(settings: &Settings) -> Result<Store, Failure> {
-    Ok(Store::create_or_open(&settings.project)?)
+    Store::create_or_open(&settings.project).map_err(|error| within(settings, error))
 }
 
 /// Opens the project that must exist.
 pub(super) fn open(settings: &Settings) -> Result<Store, Failure> {
-    Ok(Store::open(&settings.project)?)
+    Store::open(&settings.project).map_err(|error| within(settings, error))
+}
+
+/// Names the project in a failure that does not.
+fn within(settings: &Settings, error: StoreError) -> Failure {
+    let place = settings.project.join("store.sqlite");
+    match error {
+        StoreError::Corrupt(_) | StoreError::Database(_) => Failure::from(error)
+            .within(&place)
+            .hint("move the folder away and import again, or name another with `--project DIR`"),
+        error => error.into(),
+    }
 }
 
 /// The runs whose ids start as given, in that order.

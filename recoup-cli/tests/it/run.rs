@@ -70,7 +70,8 @@ fn a_second_call_does_only_what_is_new() {
 fn the_shared_traces_are_all_read() {
     let Some(folder) = shared_data("") else { return };
     let bench = Bench::new();
-    let summary = bench.json(&["run", &folder.to_string_lossy(), "--json"], 0);
+    // Exit code 1: one folder holds lines that are broken on purpose.
+    let summary = bench.json(&["run", &folder.to_string_lossy(), "--json"], 1);
     assert_eq!(summary["formats"]["tau-bench"]["nodes"], 5308);
     assert_eq!(summary["formats"]["tau-bench"]["outcomes"]["failure"], 116);
     assert!(summary["trajectories"].as_u64() > Some(1700), "{summary}");
