@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Detector, Run, finding};
+use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::effects::{Effect, effect};
 use crate::diagnosis::siblings::{agreed_changes, is_change, mutating_tools};
 use crate::trajectory::TerminationKind;
@@ -45,8 +45,11 @@ impl Detector for PrematureStop {
                 return;
             }
             let named = if run.is_visible(missing) { format!(" with `{missing}`") } else { String::new() };
-            let message = format!("The run ends without a change{named} that the task needs.");
-            findings.extend(run.cite_step(last).map(|at| finding(self, last.node, strength, message, [at])));
+            findings.extend(run.cite_step(last).map(|at| {
+                let end = quoted_at(run, &at);
+                let message = format!("The run ends at {end}, without a change{named} that the task needs.");
+                finding(self, last.node, strength, message, [at])
+            }));
             return;
         }
         let announced = run.messages.last().filter(|message| {
