@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::effects::{Effect, effect};
+use crate::diagnosis::run::Step;
 use crate::diagnosis::siblings::{agreed_changes, is_change, mutating_tools};
-use crate::trajectory::TerminationKind;
+use crate::trajectory::{Role, TerminationKind};
 use crate::triage::failure_text;
 use crate::verdict::Finding;
 
@@ -45,10 +46,13 @@ impl Detector for PrematureStop {
                 return;
             }
             let named = if run.is_visible(missing) { format!(" with `{missing}`") } else { String::new() };
-            findings.extend(run.cite_step(last).map(|at| {
-                let end = quoted_at(run, &at);
-                let message = format!("The run ends at {end}, without a change{named} that the task needs.");
-                finding(self, last.node, strength, message, [at])
+            let turn = closing_turn(run).unwrap_or(last);
+            findings.extend(run.cite_step(turn).map(|at| {
+                let said = quoted_at(run, &at);
+                let message = format!(
+                    "The agent closes with {said} and never makes a change{named} that the task needs."
+                );
+                finding(self, turn.node, strength, message, [at])
             }));
             return;
         }
@@ -71,6 +75,21 @@ impl Detector for PrematureStop {
             }));
         }
     }
+}
+
+/// Words of a user's turn up to which it is taken for a courtesy (`Thank you, goodbye!`).
+const COURTESY_WORDS: usize = 20;
+
+/// The last turn without an action that answers more than a courtesy: there the agent gave up, and what
+/// follows is farewell.
+fn closing_turn<'a>(run: &'a Run<'_>) -> Option<&'a Step> {
+    let answers_courtesy = |step: &Step| {
+        let before = run.branch.nodes().take(step.index).last();
+        before.is_some_and(|(_, node)| {
+            node.role == Role::User && node.text().split_whitespace().count() <= COURTESY_WORDS
+        })
+    };
+    run.steps.iter().rev().take_while(|step| step.actions.is_empty()).find(|step| !answers_courtesy(step))
 }
 
 /// The tool of a change that is missing: every success changes something by it and this run never
@@ -154,6 +173,10 @@ mod tests {
         let found = detect(&PrematureStop, &run("get_order"), &[&success]);
         assert_eq!((found.len(), found[0].node), (1, 3));
         assert!(detect(&PrematureStop, &run("cancel_order"), &[&success]).is_empty());
+        let mut polite = run("get_order");
+        polite.push(say("You are welcome!"));
+        polite.finish(polite.outcome().clone());
+        assert_eq!(detect(&PrematureStop, &polite, &[&success])[0].node, 3);
         let cut = ended(run("get_order"), TerminationKind::StepLimit);
         assert!(detect(&PrematureStop, &cut, &[&success]).is_empty());
     }
