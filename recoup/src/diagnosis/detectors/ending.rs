@@ -1,13 +1,13 @@
 //! How the run ended: with goals open, or at a limit.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::effects::{Effect, effect};
 use crate::diagnosis::run::Step;
 use crate::diagnosis::siblings::{agreed_changes, is_change, mutating_tools};
-use crate::trajectory::{Role, TerminationKind};
-use crate::triage::failure_text;
+use crate::trajectory::{Citation, Role, TerminationKind};
 use crate::verdict::Finding;
 
 /// The run stopped by itself while something that it had to do was not tried.
@@ -61,18 +61,9 @@ impl Detector for PrematureStop {
         });
         if let Some(message) = announced {
             let words = "The agent announces a next action and stops without taking it.";
-            findings.extend(failure_text::first_line(last_line(message.text)).and_then(|_| {
-                let line = last_line(message.text);
-                let start = message.text.len() - line.len();
-                let end = start + line.trim_end().len();
-                let at = crate::trajectory::Citation {
-                    node: message.node,
-                    part_path: vec![message.part],
-                    start,
-                    end,
-                };
-                (start < end).then(|| finding(self, message.node, 0.45, words, [at]))
-            }));
+            let Range { start, end } = last_line(message.text);
+            let at = Citation { node: message.node, part_path: vec![message.part], start, end };
+            findings.push(finding(self, message.node, 0.45, words, [at]));
         }
     }
 }
@@ -113,14 +104,15 @@ fn unmade_change<'a>(run: &Run<'a>) -> Option<&'a str> {
     shared?.into_iter().find(|tool| !run.actions.iter().any(|action| action.name == *tool))
 }
 
-fn last_line(text: &str) -> &str {
-    let text = text.trim_end();
-    &text[text.rfind('\n').map_or(0, |newline| newline + 1)..]
+/// The last line that holds something.
+fn last_line(text: &str) -> Range<usize> {
+    let end = text.trim_end().len();
+    text[..end].rfind('\n').map_or(0, |newline| newline + 1)..end
 }
 
 fn announces(text: &str) -> bool {
-    let line = last_line(text).trim().to_lowercase();
-    let sentence = line.trim_end_matches(['.', ':']).rsplit(". ").next().unwrap_or_default().to_owned();
+    let line = text[last_line(text)].trim().to_lowercase();
+    let sentence = line.trim_end_matches(['.', ':']).rsplit(". ").next().unwrap_or_default();
     ANNOUNCEMENTS.iter().any(|opening| sentence.starts_with(opening)) && !sentence.contains("know")
 }
 
@@ -194,7 +186,7 @@ mod tests {
     #[test]
     fn an_announcement_is_no_end() {
         let stop = |text: &str| chat(vec![user("go"), say(text)]);
-        assert_eq!(detect(&PrematureStop, &stop("Found it. Let me open the file."), &[]).len(), 1);
+        assert_eq!(detect(&PrematureStop, &stop("Found it.\nNow. Let me open the file. \n"), &[]).len(), 1);
         assert!(detect(&PrematureStop, &stop("All done. Let me know if you need more."), &[]).is_empty());
         let answered = chat(vec![user("go"), say("Let me look."), user("no, stop")]);
         assert!(detect(&PrematureStop, &answered, &[]).is_empty());
