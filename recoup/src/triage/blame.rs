@@ -14,15 +14,15 @@ struct Ruling {
     evidence: Vec<Citation>,
 }
 
-/// The rules' names, in the order in which they are tried.
-pub const RULES: [&str; 7] = [
-    "success",
-    "termination",
-    "transport-error",
-    "no-agent-action",
-    "contradictory-outcome",
-    "unknown-outcome",
-    "agent",
+/// The rules by name, in the order in which they are tried.
+const RULES: [(&str, Rule); 7] = [
+    ("success", success),
+    ("termination", termination),
+    ("transport-error", transport_error),
+    ("no-agent-action", no_agent_action),
+    ("contradictory-outcome", contradiction),
+    ("unknown-outcome", unknown_outcome),
+    ("agent", agent),
 ];
 
 /// What providers and networks say when they, not the agent, fail. Each stands at the start of a
@@ -70,10 +70,8 @@ const TRANSPORT_ERRORS: &[&str] = &[
 /// What remains is the agent's. A run that succeeded has nobody to blame: `unknown`, by rule
 /// `success`. A run whose outcome is unknown is `suspected`.
 pub fn blame(run: &Trajectory) -> (Blame, Vec<Citation>) {
-    let rules: [Rule; 7] =
-        [success, termination, transport_error, no_agent_action, contradiction, unknown_outcome, agent];
     let suspected = run.outcome().status == Status::Unknown;
-    for (name, rule) in RULES.into_iter().zip(rules) {
+    for (name, rule) in RULES {
         if let Some(Ruling { party, reason, evidence }) = rule(run) {
             return (Blame { party, rule: name.to_owned(), reason, suspected }, evidence);
         }
@@ -262,7 +260,7 @@ mod tests {
             (TerminationKind::StepLimit, Party::Agent),
         ] {
             let run = run("429 Too Many Requests", failed().ended(kind, "word"));
-            assert_eq!(verdict(&run), (party, RULES[1].to_owned()), "{kind:?}");
+            assert_eq!(verdict(&run), (party, RULES[1].0.to_owned()), "{kind:?}");
         }
     }
 
@@ -276,7 +274,7 @@ mod tests {
         ] {
             let run = run(text, failed());
             let (blame, evidence) = blame(&run);
-            assert_eq!((blame.party, blame.rule.as_str()), (Party::Infrastructure, RULES[2]), "{text}");
+            assert_eq!((blame.party, blame.rule.as_str()), (Party::Infrastructure, RULES[2].0), "{text}");
             assert_eq!(evidence[0].quote(&run), Ok(text));
         }
         let mut run = run("fine", failed());
@@ -288,19 +286,19 @@ mod tests {
     #[test]
     fn numbers_and_talk_of_limits_are_the_agents() {
         for text in ["429 is the answer", "500 rooms are free", "You asked about rate limits.", "Done."] {
-            assert_eq!(verdict(&run(text, failed())), (Party::Agent, RULES[6].to_owned()), "{text}");
+            assert_eq!(verdict(&run(text, failed())), (Party::Agent, RULES[6].0.to_owned()), "{text}");
         }
     }
 
     #[test]
     fn silence_contradiction_and_missing_outcomes() {
-        assert_eq!(verdict(&run(" ", failed())), (Party::Infrastructure, RULES[3].to_owned()));
+        assert_eq!(verdict(&run(" ", failed())), (Party::Infrastructure, RULES[3].0.to_owned()));
         let mut bare = failed();
         (bare.score, bare.evidence) = (None, String::new());
-        assert_eq!(verdict(&run("done", bare)), (Party::Unknown, RULES[4].to_owned()));
+        assert_eq!(verdict(&run("done", bare)), (Party::Unknown, RULES[4].0.to_owned()));
         let unknown = run("done", Outcome::unknown());
-        assert_eq!(verdict(&unknown), (Party::Unknown, RULES[5].to_owned()));
+        assert_eq!(verdict(&unknown), (Party::Unknown, RULES[5].0.to_owned()));
         assert!(blame(&unknown).0.suspected);
-        assert_eq!(verdict(&run("done", Outcome::from_flag(true, "ok"))).1, RULES[0]);
+        assert_eq!(verdict(&run("done", Outcome::from_flag(true, "ok"))).1, RULES[0].0);
     }
 }

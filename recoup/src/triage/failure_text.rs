@@ -114,20 +114,24 @@ fn ends(text: &str) -> (Option<Range<usize>>, Option<Range<usize>>) {
     (Some(0..text.floor_char_boundary(REACH)), Some(text.ceil_char_boundary(text.len() - REACH)..text.len()))
 }
 
-/// The last line that names an exception (`ValueError: …`): what a reader wants of a failed program.
+/// The last line that names an exception (`ValueError: …`), near the end or else near the start: what a
+/// reader wants of a failed program.
 fn named_error(text: &str) -> Option<Range<usize>> {
-    let back = text.ceil_char_boundary(text.len().saturating_sub(REACH));
-    let mut offset = text.len();
-    for line in text[back..].rsplit('\n') {
-        let start = offset - line.len();
-        offset = start.saturating_sub(1);
-        let name = line.split(':').next().unwrap_or_default();
-        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
-        if is_name && line.len() > name.len() && (name.ends_with("Error") || name.ends_with("Exception")) {
-            return Some(start..start + line.trim_end().len());
+    let (front, back) = ends(text);
+    [back, front].into_iter().flatten().find_map(|region| {
+        let mut offset = region.end;
+        for line in text[region].rsplit('\n') {
+            let start = offset - line.len();
+            offset = start.saturating_sub(1);
+            let name = line.split(':').next().unwrap_or_default();
+            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+            if is_name && line.len() > name.len() && (name.ends_with("Error") || name.ends_with("Exception"))
+            {
+                return Some(start..start + line.trim_end().len());
+            }
         }
-    }
-    None
+        None
+    })
 }
 
 fn line_end(text: &str, start: usize) -> usize {

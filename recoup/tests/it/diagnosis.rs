@@ -156,6 +156,7 @@ fn any_text() -> impl Strategy<Value = String> {
         Just("```bash\nls\n```".to_owned()),
         Just("Action 1: Finish[İstanbul 12]".to_owned()),
         Just("{\"error\": \"".to_owned()),
+        Just("É.\nLet me look at it \n ".to_owned()),
         "[`\"{}\\[\\]:,.0-9a-zé\n ]{0,60}",
     ]
 }

@@ -41,17 +41,13 @@ impl Detector for ClaimedAction {
             let claim = CLAIMS.iter().find_map(|(participle, verbs)| {
                 let range = claim(message.text, participle, true)?;
                 let before = || run.actions.iter().take_while(|action| action.index < message.index);
-                let done = before().any(|action| {
-                    effect(action.name) == Effect::Unclear
-                        || (!action.failed()
-                            && words(action.name).iter().any(|word| verbs.contains(&word.as_str())))
-                });
                 // A refused attempt is another fault; what an observation or the user says is no claim.
-                let tried = before().any(|action| is_attempt(action, verbs));
+                let tried = before()
+                    .any(|action| effect(action.name) == Effect::Unclear || is_named_for(action, verbs));
                 let reported = run.is_seen_before(participle, message.index);
-                (!done && !tried && !reported).then_some((participle, range))
+                (!tried && !reported).then_some((*verbs, range))
             });
-            let Some((participle, range)) = claim else { continue };
+            let Some((verbs, range)) = claim else { continue };
             let cited = Citation {
                 node: message.node,
                 part_path: vec![message.part],
@@ -65,13 +61,7 @@ impl Detector for ClaimedAction {
                 .actions
                 .iter()
                 .filter(|action| action.index > message.index && action.succeeded())
-                .find(|action| {
-                    let verbs = CLAIMS
-                        .iter()
-                        .find(|(known, _)| known == participle)
-                        .map_or(&[][..], |(_, verbs)| verbs);
-                    words_of(action).iter().any(|word| verbs.contains(&word.as_str()))
-                })
+                .find(|action| is_named_for(action, verbs))
                 .map(|action| action.node);
             findings.push(found);
         }
@@ -81,17 +71,21 @@ impl Detector for ClaimedAction {
 /// What an agent says of a look that it took, in lower case.
 const LOOKS: &[&str] = &[
     "i've checked ",
+    "i’ve checked ",
     "i have checked ",
     "i checked ",
     "i searched ",
     "i have searched ",
     "i've searched ",
+    "i’ve searched ",
     "i've retrieved ",
+    "i’ve retrieved ",
     "i have retrieved ",
     "i ran the ",
     "i have executed ",
     "i executed ",
     "i've verified ",
+    "i’ve verified ",
 ];
 
 /// The first message that reports a look at the world in a run where something could be run or called
@@ -102,10 +96,8 @@ fn unmade_look(detector: &dyn Detector, run: &Run<'_>) -> Option<Finding> {
     let first = run.actions.first().map_or(usize::MAX, |action| action.index);
     let mut before = run.messages.iter().filter(|message| acts && message.index < first);
     before.find_map(|message| {
-        let lower = message.text.replace('’', "'").to_ascii_lowercase();
-        // The apostrophe's width differs: look only where the bytes still agree.
-        let same = lower.len() == message.text.len();
-        let at = LOOKS.iter().filter(|_| same).filter_map(|form| lower.find(form)).min()?;
+        let lower = message.text.to_ascii_lowercase();
+        let at = LOOKS.iter().filter_map(|form| lower.find(form)).min()?;
         let end = at + message.text[at..].find(['.', '\n', '!', ':']).unwrap_or(message.text.len() - at);
         let range = at..message.text.floor_char_boundary(end.min(at + 120));
         let cited = Citation {
@@ -122,12 +114,9 @@ fn unmade_look(detector: &dyn Detector, run: &Run<'_>) -> Option<Finding> {
     })
 }
 
-fn words_of(action: &Action<'_>) -> Vec<String> {
-    words(action.name)
-}
-
-fn is_attempt(action: &Action<'_>, verbs: &[&str]) -> bool {
-    action.failed() && words_of(action).iter().any(|word| verbs.contains(&word.as_str()))
+/// Whether the tool's name holds one of these verbs.
+fn is_named_for(action: &Action<'_>, verbs: &[&str]) -> bool {
+    words(action.name).iter().any(|word| verbs.contains(&word.as_str()))
 }
 
 /// Where a text claims the success of a change by a tool of this name.

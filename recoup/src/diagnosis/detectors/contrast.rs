@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Detector, Run, finding};
+use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::actions::Action;
 use crate::diagnosis::effects::{Effect, effect, words};
 use crate::diagnosis::siblings::{agreed_changes, first_of, is_change, mutating_tools};
 use crate::diagnosis::words::words as words_of;
-use crate::trajectory::{Part, Role};
+use crate::trajectory::{Citation, Part, Role};
 use crate::verdict::Finding;
 
 /// A change made without the look-up that policy or success puts before it.
@@ -190,10 +190,22 @@ impl Detector for DeviatingMutation {
             if !is_change(action) || expected.contains(&action.key) {
                 continue;
             }
-            let message =
-                format!("The change that the agent makes with `{}` is not one the task needs.", action.name);
+            let (message, citation) = match wrong_argument(run, action) {
+                Some((key, at)) => {
+                    let value = quoted_at(run, &at);
+                    let call = format!("The agent calls `{}` with {value} as `{key}`", action.name);
+                    (format!("{call}, which is not what the task needs."), Some(at))
+                }
+                None => (
+                    format!(
+                        "The change that the agent makes with `{}` is not one the task needs.",
+                        action.name
+                    ),
+                    action.citation(),
+                ),
+            };
             let strength = if run.successes.len() > 1 { 0.65 } else { 0.5 };
-            let mut found = finding(self, action.node, strength, message, action.citation());
+            let mut found = finding(self, action.node, strength, message, citation);
             if found.citations.is_empty() {
                 continue;
             }
@@ -204,6 +216,23 @@ impl Detector for DeviatingMutation {
             findings.push(found);
         }
     }
+}
+
+/// The one argument that sets a change apart from a call of the same tool in a success, with its bytes.
+fn wrong_argument<'a>(run: &Run<'_>, action: &'a Action<'_>) -> Option<(&'a str, Citation)> {
+    let own = action.arguments.as_ref()?.as_object()?;
+    let calls = run.successes.iter().flatten().filter(|other| other.name == action.name && is_change(other));
+    let mut differing = calls.filter_map(|other| {
+        let right = other.arguments.as_ref()?.as_object()?;
+        let mut keys = own.iter().filter(|(key, value)| right.get(*key) != Some(value));
+        let key = keys.next()?.0.as_str();
+        (keys.next().is_none() && right.contains_key(key)).then_some(key)
+    });
+    let key = differing.next()?;
+    let start = action.raw.find(&format!("\"{key}\""))? + key.len() + 2;
+    let value = own.get(key)?.as_str()?;
+    let at = start + action.raw[start..].find(value)?;
+    Some((key, action.cite(at, at + value.len())?))
 }
 
 #[cfg(test)]
@@ -269,6 +298,9 @@ mod tests {
         assert_eq!(detect(&DeviatingMutation, &run(&[wrong]), &[&success])[0].resolved_at, None);
         assert_eq!(detect(&DeviatingMutation, &run(&[wrong, CANCEL]), &[&success])[0].resolved_at, Some(3));
         assert!(detect(&DeviatingMutation, &run(&[CANCEL]), &[&success]).is_empty());
+        let differing = run(&[("cancel_order", r#"{"id":"W999"}"#)]);
+        let found = detect(&DeviatingMutation, &differing, &[&success]);
+        assert_eq!(found[0].citations[0].quote(&differing), Ok("W999"));
         let other = succeeded(run(&[REFUND]));
         assert!(detect(&DeviatingMutation, &run(&[wrong]), &[&success, &other]).is_empty());
     }

@@ -1,12 +1,13 @@
 //! How the run ended: with goals open, or at a limit.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use super::{Detector, Run, finding};
+use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::effects::{Effect, effect};
+use crate::diagnosis::run::Step;
 use crate::diagnosis::siblings::{agreed_changes, is_change, mutating_tools};
-use crate::trajectory::TerminationKind;
-use crate::triage::failure_text;
+use crate::trajectory::{Citation, Role, TerminationKind};
 use crate::verdict::Finding;
 
 /// The run stopped by itself while something that it had to do was not tried.
@@ -45,8 +46,14 @@ impl Detector for PrematureStop {
                 return;
             }
             let named = if run.is_visible(missing) { format!(" with `{missing}`") } else { String::new() };
-            let message = format!("The run ends without a change{named} that the task needs.");
-            findings.extend(run.cite_step(last).map(|at| finding(self, last.node, strength, message, [at])));
+            let turn = closing_turn(run).unwrap_or(last);
+            findings.extend(run.cite_step(turn).map(|at| {
+                let said = quoted_at(run, &at);
+                let message = format!(
+                    "The agent closes with {said} and never makes a change{named} that the task needs."
+                );
+                finding(self, turn.node, strength, message, [at])
+            }));
             return;
         }
         let announced = run.messages.last().filter(|message| {
@@ -54,20 +61,26 @@ impl Detector for PrematureStop {
         });
         if let Some(message) = announced {
             let words = "The agent announces a next action and stops without taking it.";
-            findings.extend(failure_text::first_line(last_line(message.text)).and_then(|_| {
-                let line = last_line(message.text);
-                let start = message.text.len() - line.len();
-                let end = start + line.trim_end().len();
-                let at = crate::trajectory::Citation {
-                    node: message.node,
-                    part_path: vec![message.part],
-                    start,
-                    end,
-                };
-                (start < end).then(|| finding(self, message.node, 0.45, words, [at]))
-            }));
+            let Range { start, end } = last_line(message.text);
+            let at = Citation { node: message.node, part_path: vec![message.part], start, end };
+            findings.push(finding(self, message.node, 0.45, words, [at]));
         }
     }
+}
+
+/// Words of a user's turn up to which it is taken for a courtesy (`Thank you, goodbye!`).
+const COURTESY_WORDS: usize = 20;
+
+/// The last turn without an action that answers more than a courtesy: there the agent gave up, and what
+/// follows is farewell.
+fn closing_turn<'a>(run: &'a Run<'_>) -> Option<&'a Step> {
+    let answers_courtesy = |step: &Step| {
+        let before = run.branch.nodes().take(step.index).last();
+        before.is_some_and(|(_, node)| {
+            node.role == Role::User && node.text().split_whitespace().count() <= COURTESY_WORDS
+        })
+    };
+    run.steps.iter().rev().take_while(|step| step.actions.is_empty()).find(|step| !answers_courtesy(step))
 }
 
 /// The tool of a change that is missing: every success changes something by it and this run never
@@ -91,14 +104,15 @@ fn unmade_change<'a>(run: &Run<'a>) -> Option<&'a str> {
     shared?.into_iter().find(|tool| !run.actions.iter().any(|action| action.name == *tool))
 }
 
-fn last_line(text: &str) -> &str {
-    let text = text.trim_end();
-    &text[text.rfind('\n').map_or(0, |newline| newline + 1)..]
+/// The last line that holds something.
+fn last_line(text: &str) -> Range<usize> {
+    let end = text.trim_end().len();
+    text[..end].rfind('\n').map_or(0, |newline| newline + 1)..end
 }
 
 fn announces(text: &str) -> bool {
-    let line = last_line(text).trim().to_lowercase();
-    let sentence = line.trim_end_matches(['.', ':']).rsplit(". ").next().unwrap_or_default().to_owned();
+    let line = text[last_line(text)].trim().to_lowercase();
+    let sentence = line.trim_end_matches(['.', ':']).rsplit(". ").next().unwrap_or_default();
     ANNOUNCEMENTS.iter().any(|opening| sentence.starts_with(opening)) && !sentence.contains("know")
 }
 
@@ -151,6 +165,10 @@ mod tests {
         let found = detect(&PrematureStop, &run("get_order"), &[&success]);
         assert_eq!((found.len(), found[0].node), (1, 3));
         assert!(detect(&PrematureStop, &run("cancel_order"), &[&success]).is_empty());
+        let mut polite = run("get_order");
+        polite.push(say("You are welcome!"));
+        polite.finish(polite.outcome().clone());
+        assert_eq!(detect(&PrematureStop, &polite, &[&success])[0].node, 3);
         let cut = ended(run("get_order"), TerminationKind::StepLimit);
         assert!(detect(&PrematureStop, &cut, &[&success]).is_empty());
     }
@@ -168,7 +186,7 @@ mod tests {
     #[test]
     fn an_announcement_is_no_end() {
         let stop = |text: &str| chat(vec![user("go"), say(text)]);
-        assert_eq!(detect(&PrematureStop, &stop("Found it. Let me open the file."), &[]).len(), 1);
+        assert_eq!(detect(&PrematureStop, &stop("Found it.\nNow. Let me open the file. \n"), &[]).len(), 1);
         assert!(detect(&PrematureStop, &stop("All done. Let me know if you need more."), &[]).is_empty());
         let answered = chat(vec![user("go"), say("Let me look."), user("no, stop")]);
         assert!(detect(&PrematureStop, &answered, &[]).is_empty());

@@ -49,7 +49,10 @@ const QUOTED_MAX: usize = 120;
 fn quoted(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let line = line.split(['"', '`', '“', '”']).find(|piece| !piece.trim().is_empty()).unwrap_or_default();
-    format!("\"{}\"", line[..line.floor_char_boundary(QUOTED_MAX)].trim())
+    let cut = &line[..line.floor_char_boundary(QUOTED_MAX)];
+    // A word cut in two would be a word that nobody wrote.
+    let whole = if cut.len() < line.len() { cut.rfind(' ').map_or(cut, |space| &cut[..space]) } else { cut };
+    format!("\"{}\"", whole.trim())
 }
 
 /// The cited bytes in quotation marks.
