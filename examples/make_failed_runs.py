@@ -75,8 +75,8 @@ def file_of(format_name, place, run):
 
 def readme():
     rows = [f"| `{place}` | {name} | {len(runs)} | {about} |" for name, place, about, runs, _ in SETS]
-    shown = [f"| {run.task} / {run.trial} | {run.outcome} | {run.shows} |"
-             for _, _, _, runs, _ in SETS for run in runs]
+    shown = [f"| `{place}` | {run.task} / {run.trial} | {run.outcome} | {run.shows} |"
+             for _, place, _, runs, _ in SETS for run in runs]
     total = sum(len(runs) for _, _, _, runs, _ in SETS)
     return "\n".join([
         "# Failed runs to try recoup on", "",
@@ -84,7 +84,7 @@ def readme():
         "    cargo run --release -- run examples/failed-runs", "",
         "`examples/make_failed_runs.py` writes this folder; change a run there, in `examples/generator/`.", "",
         "| file | format | runs | about |", "| --- | --- | --- | --- |", *rows, "",
-        "| task / trial | outcome | what it shows |", "| --- | --- | --- |", *shown, "",
+        "| file | task / trial | outcome | what it shows |", "| --- | --- | --- | --- |", *shown, "",
     ])
 
 
