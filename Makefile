@@ -9,7 +9,7 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && break; done)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden examples test-peers fuzz setup
+.PHONY: test lint deny docs golden examples test-peers bench fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -29,53 +29,43 @@ deny:
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps --workspace
 
-# Golden files, from the scripts that stand beside them.
+# Golden files are written by programs that share no code with what they check. Never in a commit that
+# changes the logic under test.
 golden:
 	cd recoup/tests/golden && python3 canonical.py > canonical.jsonl
 	python3 recoup/tests/golden/wilson.py
-
-# Fuzzing needs `cargo install cargo-fuzz --locked`. The three targets share FUZZ_SECONDS, an hour; a case that
-# one of them finds lies under fuzz/artifacts/ and is kept as recoup/tests/fixtures/fuzz/<target>/<what-it-is>.
-# The bundled C is built without the sanitizer, which makes SQLite alone take longer than all the rest.
-FUZZ_SECONDS ?= 3600
-FUZZ_TARGETS = slicer canonical importers
-fuzz: export RUSTC_BOOTSTRAP = 1
-fuzz: export CFLAGS = -O1 -fno-sanitize=address
-fuzz:
-	python3 fuzz/make_seeds.py
-	for target in $(FUZZ_TARGETS); do \
-		mkdir -p fuzz/corpus/$$target && \
-		cargo fuzz run --fuzz-dir fuzz $$target fuzz/corpus/$$target recoup/tests/fixtures/fuzz/$$target -- \
-			-max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
-	done
-
-# Exported files, read by the libraries they are written for (peers/README.md).
-peers:
-	cargo build --release --locked -p recoup-cli
-	RECOUP_BIN=$(CURDIR)/target/release/recoup python3 -m pytest peers
 
 # The example runs are generated; this fails where the files are not what their script writes.
 examples:
 	python3 examples/make_failed_runs.py --check
 
 # What other people's programs say about our files: `harbor` reads the ATIF, `datasets` the rows, and
-# headless Chromium opens the report.
+# headless Chromium opens the report (peers/README.md).
 test-peers: $(PEERS)/ready
 	$(CARGO) build --release --locked
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers
 
 $(PEERS)/ready: peers/requirements.txt
+	$(if $(PYTHON),,$(error the peers need Python 3.12 or later; name it with PYTHON=...))
 	$(PYTHON) -m venv --clear $(PEERS)
 	$(PEERS)/bin/pip install --quiet -r peers/requirements.txt
 	touch $@
 
+# Import beside a Python importer and a bare parse, interleaved (benches/README.md).
+bench: $(PEERS)/ready
+	$(CARGO) build --release --locked --workspace --examples --bins
+	$(PEERS)/bin/python benches/import.py target/release/recoup
+
 # An hour of fuzzing, shared by three targets. What one finds lies under fuzz/artifacts/ and is kept as
-# recoup/tests/fixtures/fuzz/<target>/<what-it-is>. Needs `cargo install cargo-fuzz --locked`.
+# recoup/tests/fixtures/fuzz/<target>/<what-it-is>. Needs `cargo install cargo-fuzz --locked`. The bundled
+# C is built without the sanitizer, which would make SQLite alone take longer than all the rest.
+fuzz: export RUSTC_BOOTSTRAP = 1
+fuzz: export CFLAGS = -O1 -fno-sanitize=address
 fuzz:
 	python3 fuzz/make_seeds.py
 	for target in slicer canonical importers; do \
 		mkdir -p fuzz/corpus/$$target && \
-		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir fuzz $$target fuzz/corpus/$$target \
+		$(CARGO) fuzz run --fuzz-dir fuzz $$target fuzz/corpus/$$target \
 			recoup/tests/fixtures/fuzz/$$target -- \
 			-max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
 	done

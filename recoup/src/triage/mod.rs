@@ -7,9 +7,7 @@ mod blame;
 mod class;
 pub(crate) mod failure_text;
 
-pub use self::blame::{RULES, blame};
-pub use self::class::{SEVERITY_MAX_TRAINED, failure_class, knows_detector, loss_weight};
 pub use self::blame::blame;
 #[cfg(test)]
 pub(crate) use self::class::knows_detector;
-pub use self::class::{failure_class, loss_weight};
+pub use self::class::{SEVERITY_MAX_TRAINED, failure_class, loss_weight};

@@ -7,6 +7,9 @@ mod atif_round_trip;
 /// canonical-1 against its Python twin, case by case, and its properties.
 mod canonical_golden;
 
+/// The bundled example runs: what each must show.
+mod examples;
+
 /// Inputs a fuzzer found, run again.
 mod fuzz_cases;
 
