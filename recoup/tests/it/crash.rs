@@ -23,7 +23,7 @@ const LAST: usize = 1100;
 /// The runs of one import: new tasks, trials of old ones, sessions that grow, a body of its own pack.
 fn generated(index: usize) -> Vec<Sealed> {
     let count = if index == IMPORTS { LAST } else { RUNS };
-    let page = "a page that many runs see ".repeat(60);
+    let page = "a page that many runs see ".repeat(180);
     let mut runs: Vec<Sealed> = (0..count)
         .map(|i| {
             let (task, text) = (format!("task/{}", (index * 7 + i) % 60), format!("answer {i} of {index}"));
