@@ -32,6 +32,9 @@ impl Store {
     /// where another process has the project open in a way that keeps the log: call it again, or
     /// [`Store::gc`] and this with no ids.
     pub fn forget(&mut self, ids: &[TrajectoryId]) -> Result<ForgetReport, StoreError> {
+        self.check_writable()?;
+        // Deleted text must not stay in the unused parts of pages either.
+        self.connection.execute_batch("PRAGMA secure_delete = ON")?;
         let transaction = self.write()?;
         let mut report = ForgetReport::default();
         let mut runs = BTreeSet::new();

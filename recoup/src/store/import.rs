@@ -119,8 +119,10 @@ impl Import<'_> {
         if self.waiting.is_empty() && self.labels.is_empty() {
             return Ok(());
         }
-        let mut plan = Plan::new(&self.store.connection, &mut self.waiting)?;
+        let reading = self.store.read()?;
+        let mut plan = Plan::new(&reading, &mut self.waiting)?;
         let late = self.late_labels(&plan)?;
+        reading.finish()?;
         if !plan.is_empty() || !self.labels.is_empty() || !late.is_empty() {
             let transaction = self.store.write()?;
             if data_version(&transaction)? != plan.data_version {

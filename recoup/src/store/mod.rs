@@ -42,6 +42,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 pub use self::error::StoreError;
@@ -116,15 +117,13 @@ impl Store {
             connection = open_read_only(file)?;
         } else {
             write_ahead(&connection)?;
-            // Deleted text must not stay in free pages; checkpoints are rare enough that a page that
-            // several commits touch is copied once.
+            // Checkpoints are rare, so a page that several commits touch is copied once.
             connection.execute_batch(
-                "PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 8000; \
-                 PRAGMA cache_size = -65536;",
+                "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -65536;",
             )?;
             schema::migrate(&mut connection, schema::MIGRATIONS, &|found| backup_path(dir, found))?;
         }
-        connection.set_prepared_statement_cache_capacity(64);
+        prepare(&connection)?;
         Ok(Self { connection, dir: dir.to_owned(), packs: RefCell::default(), newer })
     }
 
@@ -143,6 +142,11 @@ impl Store {
         Ok(Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?)
     }
 
+    /// A transaction that only reads: many small queries then take the file's locks once.
+    fn read(&self) -> Result<Transaction<'_>, StoreError> {
+        Ok(Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)?)
+    }
+
     /// Brings everything committed to the disk.
     fn sync(&self) -> Result<(), StoreError> {
         self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
@@ -159,7 +163,16 @@ fn open_read_only(file: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY)?;
+    prepare(&connection)?;
     Ok(connection)
+}
+
+/// Makes prepared statements worth keeping: without the stability guarantee SQLite plans many of them
+/// anew whenever a parameter changes, which takes longer than running them.
+fn prepare(connection: &Connection) -> Result<(), StoreError> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(())
 }
 
 fn backup_path(dir: &Path, found: i64) -> PathBuf {

@@ -16,7 +16,7 @@ use crate::trajectory::Sealed;
 
 /// Bodies from this length on are stored once whatever their context; a shorter one is cheaper to
 /// store again than to look for.
-const SHARED_BYTES: usize = 1 << 10;
+const SHARED_BYTES: usize = 4 << 10;
 
 /// A run that waits to be stored, with the identity it came with: a plan may renumber it, and a
 /// second plan for another state must not start from that.
@@ -203,7 +203,6 @@ pub(super) fn tag(hash: Hash) -> i64 {
     i64::from_le_bytes(first)
 }
 
-/// Two lookups by integer key: a join with the hash as a parameter is planned anew at every call.
 fn shared_blob(connection: &Connection, hash: Hash) -> Result<Option<i64>, StoreError> {
     let mut tagged = connection.prepare_cached("SELECT blob FROM blob_tag WHERE tag = ?1")?;
     let Some(id) = tagged.query_row([tag(hash)], |row| row.get::<_, i64>(0)).optional()? else {
