@@ -108,10 +108,12 @@ fn label(id: recoup::id::TrajectoryId) -> Verdict {
     Verdict::new(id, Producer::person(), Vec::new(), content, NOW)
 }
 
-/// Writes the fixture of the present format.
+/// Writes the fixture of the present format, once a format, where `RECOUP_WRITE_FIXTURES` is set.
 #[test]
-#[ignore = "writes a fixture, once a format"]
 fn write_fixture() {
+    if std::env::var_os("RECOUP_WRITE_FIXTURES").is_none() {
+        return;
+    }
     let (_dir, mut store) = project();
     import(&mut store, [run("first", &["q", "a"]), run("second", &["q", "b", "c", "d"])]);
     let first = rows(&store)[0].id;
