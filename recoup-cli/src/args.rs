@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Turn the failed runs of an LLM agent into a better agent.
 #[derive(Debug, Parser)]
-#[command(name = "recoup", version, about, propagate_version = true, max_term_width = 100)]
+#[command(name = "recoup", version, propagate_version = true, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub global: Global,
