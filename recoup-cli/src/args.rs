@@ -35,9 +35,6 @@ pub(crate) struct Global {
     /// When to use colors
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
-    /// Forbid every use of the network (no command uses it yet)
-    #[arg(long, global = true, env = "RECOUP_OFFLINE", action = ArgAction::SetTrue)]
-    pub offline: bool,
 }
 
 /// When to use colors.
