@@ -54,7 +54,10 @@ $(PEERS)/ready: peers/requirements.txt
 # Import beside a Python importer and a bare parse, interleaved (benches/README.md).
 bench: $(PEERS)/ready
 	$(CARGO) build --release --locked --workspace --examples --bins
-	$(PEERS)/bin/python benches/import.py target/release/recoup
+	mkdir -p $(CACHE)/bench
+	python3 benches/make_chat_jsonl.py $(CACHE)/bench/chat.jsonl --bytes 400M
+	$(PEERS)/bin/python benches/import.py target/release/recoup target/release/examples/bare_parse \
+		$(CACHE)/bench/chat.jsonl
 
 # An hour of fuzzing, shared by three targets. What one finds lies under fuzz/artifacts/ and is kept as
 # recoup/tests/fixtures/fuzz/<target>/<what-it-is>. Needs `cargo install cargo-fuzz --locked`. The bundled

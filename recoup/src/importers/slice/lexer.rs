@@ -275,6 +275,8 @@ struct Cursor {
     line: u64,
     limit: u64,
     capture: Capture,
+    /// Bytes of the last capture: records of one file are of like size.
+    expected: usize,
 }
 
 enum Capture {
@@ -294,19 +296,23 @@ impl Cursor {
             line: 1,
             limit,
             capture: Capture::Off,
+            expected: 0,
         }
     }
 
     /// Starts a capture; returns the offset and line of its first byte.
     fn mark(&mut self) -> (u64, u64) {
-        self.capture = Capture::On(Vec::new());
+        self.capture = Capture::On(Vec::with_capacity(self.expected.min(BUFFER_BYTES)));
         (self.offset, self.line)
     }
 
     /// Ends the capture; `None` where it grew beyond the limit (or none was on).
     fn stop_capture(&mut self) -> Option<Vec<u8>> {
         match std::mem::replace(&mut self.capture, Capture::Off) {
-            Capture::On(bytes) => Some(bytes),
+            Capture::On(bytes) => {
+                self.expected = bytes.len() + bytes.len() / 4;
+                Some(bytes)
+            }
             Capture::Off | Capture::TooLarge => None,
         }
     }
