@@ -16,6 +16,10 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
+/// Importing makes and drops a string for every message of every run, on several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How a command ended, beside failing: the exit code says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {

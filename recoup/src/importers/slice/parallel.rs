@@ -10,7 +10,7 @@ use crate::importers::{Event, ImportError, Sink, SinkError, Source};
 /// Records of one batch together hold about this many bytes.
 const BATCH_BYTES: usize = 512 << 10;
 /// Bytes of records between the slicer and the sink; one larger record goes through alone.
-const FLIGHT_BYTES: usize = 16 << 20;
+const FLIGHT_BYTES: usize = 8 << 20;
 /// Files below this size are read on the calling thread.
 const SEQUENTIAL_BYTES: usize = 256 << 10;
 
