@@ -5,7 +5,7 @@
 use serde_json::value::RawValue;
 
 use super::harness_message::message;
-use super::members::{Object, elements, extra};
+use super::object::{Object, elements, json_object};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source, instance};
 use crate::json::Json;
@@ -83,8 +83,8 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
     let (mut file, messages) = if let Some(messages) = elements(raw) {
         (Object::default(), messages)
     } else {
-        let mut file = Object::of(raw)?;
-        let messages = file.elements("messages");
+        let mut file = Object::parse(raw, "run")?;
+        let messages = file.list("messages");
         let missing = || RecordError::new("missing-field", "expected an array `messages`");
         (file, messages.ok_or_else(missing)?)
     };
@@ -105,7 +105,7 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
                 message.rest.extend(rest.map(|rest| ("extra".to_owned(), rest)));
             }
         }
-        message.node.occurrence.extra = extra(&message.rest);
+        message.node.occurrence.extra = json_object(&message.rest);
         run.push(message.node);
     }
     if answered {
@@ -113,7 +113,7 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
         sink.loss(Loss::new(FORMAT, "messages[].extra.response", reason))?;
     }
     describe(&mut run, source, &mut file);
-    run.extra.extend(file.rest());
+    run.extra.extend(file.filled_rest());
     record.emit(sink, run, None, Vec::new(), 0)?;
     Ok(())
 }
@@ -133,7 +133,7 @@ fn describe(run: &mut Trajectory, source: &Source, file: &mut Object) {
         agent.model.clone_from(&model);
     }
     let exit_status = info.text("exit_status");
-    run.extra.extend(info.into_extra().map(|info| ("info".to_owned(), info)));
+    run.extra.extend(json_object(info.filled_rest()).map(|info| ("info".to_owned(), info)));
     let last_turn = run.nodes.iter().rfind(|node| node.occurrence.sampled).map(Node::text);
     let submitted = last_turn
         .as_deref()

@@ -13,9 +13,10 @@
 //! file's bytes and its position. The trial is the file name's number, as a hint. The task is only an index, so its key is the family, told
 //! from the reflections' words, and the name.
 
-use super::fields::Fields;
+use super::object::Object;
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, Shape, Sink, Source};
+use crate::json::Json;
 use crate::task::{EnvironmentRef, Task};
 use crate::trajectory::{Node, Outcome, Part, Role, Trajectory};
 
@@ -91,7 +92,7 @@ struct Results {
 
 impl Results {
     fn result(&self, format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-        let mut fields = Fields::read(&record.bytes)?;
+        let mut fields: Object<'_> = record.parse()?;
         let name: String = fields.required("name")?;
         let memory: Vec<String> = fields.required("memory")?;
         let solved: Option<bool> = fields.optional("is_success")?;
@@ -121,7 +122,7 @@ impl Results {
 }
 
 fn attempts(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut fields = Fields::read(&record.bytes)?;
+    let mut fields: Object<'_> = record.parse()?;
     let prompt: String = fields.required("prompt")?;
     let solved: Option<bool> = fields.optional("is_solved")?;
     let implementations: Vec<String> = fields.optional("implementations")?.unwrap_or_default();
@@ -155,8 +156,8 @@ fn attempts(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(),
         Some(solved) => Outcome::from_flag(solved, "is_solved"),
         None => Outcome::unknown(),
     });
-    run.hidden.verifier_output = fields.json("test");
-    run.hidden.gold = fields.json("canonical_solution");
+    run.hidden.verifier_output = fields.take("test").map(Json::from);
+    run.hidden.gold = fields.take("canonical_solution").map(Json::from);
     run.extra = fields.rest();
     Ok(record.emit(sink, run, None, Vec::new(), 0)?)
 }

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use self::prompts::Prompts;
 use super::harness_message::message;
-use super::members::{Object, extra};
+use super::object::{Object, json_object};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source, instance};
 use crate::json::Json;
@@ -65,9 +65,9 @@ fn failed_to_start(record: &Outline) -> bool {
 }
 
 fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut file = Object::from_slice(&record.bytes)?;
-    let history = file.elements("history");
-    let steps = file.elements("trajectory").unwrap_or_default();
+    let mut file: Object<'_> = record.parse()?;
+    let history = file.list("history");
+    let steps = file.list("trajectory").unwrap_or_default();
     let history = history.ok_or_else(|| RecordError::new("missing-field", "expected an array `history`"))?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut prompts = Prompts::default();
@@ -98,7 +98,7 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
         run.extra.insert("steps_outside_history".to_owned(), steps);
     }
     for (node, rest) in run.nodes.iter_mut().zip(&rests) {
-        node.occurrence.extra = extra(rest);
+        node.occurrence.extra = json_object(rest);
     }
     for step in &steps {
         prompts.walk(&mut run, &step.prompt)?;
@@ -124,12 +124,12 @@ struct Step<'a> {
 
 impl<'a> Step<'a> {
     fn read(raw: &'a RawValue) -> Result<Self, RecordError> {
-        let mut step = Object::of(raw)?;
-        let prompt = step.elements("query").or_else(|| step.elements("messages")).unwrap_or_default();
+        let mut step = Object::parse(raw, "trajectory[]")?;
+        let prompt = step.list("query").or_else(|| step.list("messages")).unwrap_or_default();
         let (response, observation) = (step.text("response"), step.text("observation"));
         // Old files hold the state as a JSON text, new ones as an object.
         let state = step.text("state");
-        let mut rest = step.rest();
+        let mut rest = step.filled_rest();
         if let Some(state) = state.filter(|state| !state.is_empty()) {
             rest.insert("state".to_owned(), Json::from_foreign(&state));
         }
@@ -224,8 +224,8 @@ fn describe(run: &mut Trajectory, source: &Source, mut file: Object) -> Outcome 
     }
     run.extra.extend(environment.map(|name| ("environment".to_owned(), Json::string(&name))));
     run.extra.extend(configuration.map(|value| ("replay_config".to_owned(), value)));
-    run.extra.extend(info.into_extra().map(|info| ("info".to_owned(), info)));
-    run.extra.extend(file.rest());
+    run.extra.extend(json_object(info.filled_rest()).map(|info| ("info".to_owned(), info)));
+    run.extra.extend(file.filled_rest());
     let mut outcome = Outcome::unknown();
     if let Some(report) = report::find(source, id.as_deref()) {
         run.hidden.verifier_output = Some(report.output);

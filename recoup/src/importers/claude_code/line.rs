@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::importers::RecordError;
-use crate::importers::fields::{Fields, text_or_source};
+use crate::importers::function_call::called;
+use crate::importers::object::{Object, elements, json_object, text, text_or_source, wrong_type};
 use crate::json::Json;
-use crate::trajectory::{ArgumentsForm, Part, ToolCall, ToolResult, Usage};
+use crate::trajectory::{Part, ToolResult, Usage};
 
 /// A line, read.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ pub(super) struct Message {
 
 impl Line {
     pub(super) fn read(text: &[u8]) -> Result<Self, RecordError> {
-        let mut fields = Fields::read(text)?;
+        let mut fields: Object<'_> = serde_json::from_slice(text)?;
         let kind: String = fields.required("type")?;
         let is_message = matches!(kind.as_str(), "user" | "assistant");
         let error = fields.optional("isApiErrorMessage")?.unwrap_or(false);
@@ -61,13 +62,13 @@ impl Line {
             None
         };
         let title = match kind.as_str() {
-            "summary" => fields.json("summary"),
-            "custom-title" => fields.json("customTitle"),
+            "summary" => fields.take("summary").map(Json::from),
+            "custom-title" => fields.take("customTitle").map(Json::from),
             _ => None,
         };
         let mut place = BTreeMap::new();
         for key in ["cwd", "gitBranch", "userType", "version"] {
-            place.extend(fields.json(key).map(|value| (key, value)));
+            place.extend(fields.take(key).map(Json::from).map(|value| (key, value)));
         }
         Ok(Self {
             kind,
@@ -75,15 +76,15 @@ impl Line {
             parent: fields.optional("parentUuid")?,
             sidechain: fields.optional("isSidechain")?.unwrap_or(false),
             meta: fields.optional("isMeta")?.unwrap_or(false),
-            copied: fields.raw("forkedFrom").is_some(),
+            copied: fields.take("forkedFrom").is_some(),
             at: fields.optional("timestamp")?,
             message,
             title,
             place,
-            tool_use_result: fields.json("toolUseResult"),
+            tool_use_result: fields.take("toolUseResult").map(Json::from),
             rest: {
                 // What every line of a session repeats and the run's own name holds.
-                fields.raw("sessionId");
+                fields.take("sessionId");
                 beside.extend(fields.rest());
                 beside
             },
@@ -100,13 +101,12 @@ impl Message {
         beside: &mut BTreeMap<String, Json>,
         left: &mut Vec<String>,
     ) -> Result<Self, RecordError> {
-        let mut fields = Fields::of(raw)
-            .map_err(|error| RecordError::new("wrong-type", format!("`message`: {}", error.reason)))?;
+        let mut fields = Object::parse(raw, "message")?;
         let model: Option<String> = fields.optional("model")?;
-        let usage = match fields.raw("usage").map(Fields::of).transpose()? {
+        let usage = match fields.optional::<Object<'_>>("usage")? {
             Some(mut tokens) => {
                 let usage = usage(&mut tokens)?;
-                beside.extend(tokens.rest_object().map(|rest| ("message.usage".to_owned(), rest)));
+                beside.extend(json_object(tokens.rest()).map(|rest| ("message.usage".to_owned(), rest)));
                 Some(usage)
             }
             None => None,
@@ -121,15 +121,15 @@ impl Message {
             usage,
         };
         // The line's own type says both.
-        fields.raw("role");
-        fields.raw("type");
+        fields.take("role");
+        fields.take("type");
         beside.extend(fields.rest().into_iter().map(|(key, value)| (format!("message.{key}"), value)));
         Ok(message)
     }
 }
 
 /// The source counts cached tokens apart; a [`Usage`] counts them in.
-fn usage(tokens: &mut Fields) -> Result<Usage, RecordError> {
+fn usage(tokens: &mut Object<'_>) -> Result<Usage, RecordError> {
     let cached: u64 = tokens.optional("cache_read_input_tokens")?.unwrap_or(0);
     let input: [Option<u64>; 2] =
         [tokens.optional("input_tokens")?, tokens.optional("cache_creation_input_tokens")?];
@@ -140,51 +140,41 @@ fn usage(tokens: &mut Fields) -> Result<Usage, RecordError> {
 /// The parts of a content: a text, or a list of blocks. A block of a kind that recoup does not know,
 /// or that is no object, is carried as it stands.
 fn parts(content: &RawValue, left: &mut Vec<String>) -> Result<Vec<Part>, RecordError> {
-    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+    if let Some(text) = text(content) {
         return Ok(vec![Part::text(text)]);
     }
-    let blocks: Vec<&RawValue> = serde_json::from_str(content.get())
-        .map_err(|error| RecordError::new("wrong-type", format!("`message.content`: {error}")))?;
+    let blocks =
+        elements(content).ok_or_else(|| wrong_type("message.content", "a text or a list of blocks"))?;
     Ok(blocks.into_iter().map(|block| part(block, left).unwrap_or_else(|| opaque(block))).collect())
 }
 
 fn opaque(block: &RawValue) -> Part {
-    let kind = Fields::of(block).ok().and_then(|mut fields| fields.optional("type").ok().flatten());
+    let kind = Object::of(block).and_then(|mut fields| fields.text("type"));
     Part::Opaque { kind: kind.unwrap_or_else(|| "block".to_owned()), raw: block.get().to_owned() }
 }
 
 /// A block, or `None` where it is not what its type says.
 fn part(block: &RawValue, left: &mut Vec<String>) -> Option<Part> {
-    let mut fields = Fields::of(block).ok()?;
-    let kind: String = fields.required("type").ok()?;
+    let mut fields = Object::of(block)?;
+    let kind = fields.text("type")?;
     let part = match kind.as_str() {
-        "text" => Part::text(fields.required::<String>("text").ok()?),
-        "thinking" => Part::Reasoning {
-            text: fields.required("thinking").ok()?,
-            signature: fields.optional("signature").ok()?,
-        },
+        "text" => Part::text(fields.text("text")?),
+        "thinking" => {
+            Part::Reasoning { text: fields.text("thinking")?, signature: fields.optional("signature").ok()? }
+        }
         "tool_use" => {
-            let input = fields.raw("input")?;
-            let (arguments_raw, arguments_form) = match serde_json::from_str::<String>(input.get()) {
-                Ok(text) => (text, ArgumentsForm::String),
-                Err(_) => (input.get().to_owned(), ArgumentsForm::Object),
-            };
-            Part::ToolCall(ToolCall {
-                call_id: fields.optional("id").ok()?,
-                name: fields.required("name").ok()?,
-                arguments_raw,
-                arguments_form,
-            })
+            let call_id = fields.optional("id").ok()?;
+            Part::ToolCall(called(call_id, fields.text("name")?, Some(fields.take("input")?)))
         }
         "tool_result" => Part::ToolResult(ToolResult {
             call_id: fields.optional("tool_use_id").ok()?,
-            parts: fields.raw("content").map(|content| result_parts(content, left)).unwrap_or_default(),
+            parts: fields.take("content").map(|content| result_parts(content, left)).unwrap_or_default(),
             is_error: fields.optional("is_error").ok()?,
             exit_code: None,
         }),
         _ => return None,
     };
-    left.extend(fields.rest().into_keys());
+    left.extend(fields.keys().map(str::to_owned));
     Some(part)
 }
 

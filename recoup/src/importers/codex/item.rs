@@ -3,8 +3,9 @@
 use serde_json::value::RawValue;
 
 use crate::importers::RecordError;
-use crate::importers::fields::{Fields, text_or_source};
-use crate::trajectory::{ArgumentsForm, Part, Role, ToolCall, ToolResult};
+use crate::importers::function_call::called;
+use crate::importers::object::{Object, elements, text, text_or_source, wrong_type};
+use crate::trajectory::{Part, Role, ToolResult};
 
 /// A response item, read.
 #[derive(Debug, PartialEq)]
@@ -22,7 +23,7 @@ pub(super) enum Item {
 impl Item {
     /// Reads an item; `left` takes the names of members that a record does not hold.
     pub(super) fn read(raw: &RawValue, left: &mut Vec<String>) -> Result<Self, RecordError> {
-        let mut fields = Fields::of(raw)?;
+        let mut fields = Object::parse(raw, "payload")?;
         let kind: String = fields.required("type")?;
         let item = match kind.as_str() {
             "message" => {
@@ -42,18 +43,18 @@ impl Item {
             }
             _ => return Ok(Self::Other(kind)),
         };
-        left.extend(fields.rest().into_keys().map(|key| format!("{kind}.{key}")));
+        left.extend(fields.keys().map(|key| format!("{kind}.{key}")));
         Ok(item)
     }
 }
 
 fn contents(content: &RawValue) -> Result<Vec<Part>, RecordError> {
-    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+    if let Some(text) = text(content) {
         return Ok(vec![Part::text(text)]);
     }
-    let items: Vec<&RawValue> = serde_json::from_str(content.get())?;
+    let items = elements(content).ok_or_else(|| wrong_type("content", "a text or a list of parts"))?;
     let part = |raw: &RawValue| {
-        let mut fields = Fields::of(raw)?;
+        let mut fields = Object::parse(raw, "content[]")?;
         let kind: String = fields.required("type")?;
         Ok(match fields.optional::<String>("text")? {
             Some(text) => Part::text(text),
@@ -64,8 +65,8 @@ fn contents(content: &RawValue) -> Result<Vec<Part>, RecordError> {
 }
 
 /// The summary, or the full text where the provider shows it; the encrypted form is its seal.
-fn reasoning(fields: &mut Fields) -> Result<Vec<Part>, RecordError> {
-    let shown = [fields.raw("content"), fields.raw("summary")];
+fn reasoning(fields: &mut Object<'_>) -> Result<Vec<Part>, RecordError> {
+    let shown = [fields.take("content"), fields.take("summary")];
     let mut texts = Vec::new();
     for content in shown.into_iter().flatten() {
         if texts.is_empty() {
@@ -79,35 +80,31 @@ fn reasoning(fields: &mut Fields) -> Result<Vec<Part>, RecordError> {
     Ok(vec![Part::Reasoning { text: texts.join("\n\n"), signature }])
 }
 
-fn call(fields: &mut Fields) -> Result<Part, RecordError> {
-    let raw = match fields.raw("arguments") {
+fn call(fields: &mut Object<'_>) -> Result<Part, RecordError> {
+    let raw = match fields.take("arguments") {
         Some(arguments) => arguments,
         None => fields.required::<&RawValue>("input")?,
     };
-    let (arguments_raw, arguments_form) = match serde_json::from_str::<String>(raw.get()) {
-        Ok(text) => (text, ArgumentsForm::String),
-        Err(_) => (raw.get().to_owned(), ArgumentsForm::Object),
-    };
     let call_id = fields.optional("call_id")?;
-    Ok(Part::ToolCall(ToolCall { call_id, name: fields.required("name")?, arguments_raw, arguments_form }))
+    Ok(Part::ToolCall(called(call_id, fields.required("name")?, Some(raw))))
 }
 
 /// An output is a text, a list of contents, or `{content, success}`; a text may itself be JSON of
 /// `{output, metadata{exit_code}}`, whose exit code is read and whose text stays.
-fn output(fields: &mut Fields) -> Result<ToolResult, RecordError> {
+fn output(fields: &mut Object<'_>) -> Result<ToolResult, RecordError> {
     let call_id = fields.optional("call_id")?;
     let raw: &RawValue = fields.required("output")?;
     let mut is_error = None;
-    let parts = match Fields::of(raw) {
-        Ok(mut object) => {
+    let parts = match Object::of(raw) {
+        Some(mut object) => {
             is_error = object.optional::<bool>("success")?.map(|success| !success);
-            vec![Part::text(object.raw("content").map_or_else(|| raw.get().to_owned(), text_or_source))]
+            vec![Part::text(object.take("content").map_or_else(|| raw.get().to_owned(), text_or_source))]
         }
-        Err(_) => contents(raw)?,
+        None => contents(raw)?,
     };
     let text = parts.first().and_then(Part::as_text).unwrap_or_default();
-    let exit_code = Fields::read(text.as_bytes()).ok().and_then(|mut wrapped| {
-        let mut metadata = Fields::of(wrapped.raw("metadata")?).ok()?;
+    let exit_code = serde_json::from_str::<Object<'_>>(text).ok().and_then(|mut wrapped| {
+        let mut metadata = Object::of(wrapped.take("metadata")?)?;
         metadata.optional("exit_code").ok()?
     });
     Ok(ToolResult { call_id, parts, is_error, exit_code })
