@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::RecordError;
 use super::function_call::tool_call;
-use super::media_url::media_part;
+use super::data_url;
 use super::object::{Object, elements, text};
 use crate::id::Hash;
 use crate::json::Json;
@@ -111,7 +111,7 @@ fn typed_piece(raw: &RawValue, media: &mut BTreeMap<Hash, Vec<u8>>) -> Option<Pa
         "text" => Some(Part::text(piece.text("text")?)),
         "image_url" => {
             let url = piece.text("image_url").or_else(|| piece.object("image_url").text("url"))?;
-            Some(media_part(&url, media))
+            Some(data_url::media(&url, "image/*", media))
         }
         _ => None,
     }

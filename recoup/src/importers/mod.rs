@@ -14,7 +14,6 @@ pub(crate) mod data_url;
 mod function_call;
 mod harness_message;
 mod instance;
-mod media_url;
 mod object;
 mod probe;
 pub(crate) mod row;

@@ -98,7 +98,7 @@ fn content(raw: &RawValue, parts: &mut Vec<Part>, run: &mut Trajectory) -> Resul
                 let mut source: Object<'_> = part.required("source")?;
                 let mime = source.text("media_type").ok_or_else(|| missing("source.media_type"))?;
                 let path = source.text("path").ok_or_else(|| missing("source.path"))?;
-                parts.push(Part::Media(data_url::media(&path, &mime, run)));
+                parts.push(data_url::media(&path, &mime, &mut run.media));
                 only_text = false;
                 if let Some(source) = json_object(source.rest()) {
                     (rest, told) = (source, true);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
+use crate::id::Hash;
 use crate::importers::RecordError;
+use crate::importers::data_url;
 use crate::importers::function_call::called;
 use crate::importers::object::{Object, elements, json_object, text, text_or_source, wrong_type};
 use crate::json::Json;
@@ -33,6 +35,14 @@ pub(super) struct Line {
     pub(super) tool_use_result: Option<Json>,
     /// Whatever else the line and its message say.
     pub(super) rest: BTreeMap<String, Json>,
+    pub(super) aside: Aside,
+}
+
+/// What a message's content holds beside its parts.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    /// Bytes of its images and documents.
+    pub(super) media: BTreeMap<Hash, Vec<u8>>,
     /// Members of content blocks that no part can hold.
     pub(super) left: Vec<String>,
 }
@@ -55,9 +65,9 @@ impl Line {
         let kind: String = fields.required("type")?;
         let is_message = matches!(kind.as_str(), "user" | "assistant");
         let error = fields.optional("isApiErrorMessage")?.unwrap_or(false);
-        let (mut left, mut beside) = (Vec::new(), BTreeMap::new());
+        let (mut aside, mut beside) = (Aside::default(), BTreeMap::new());
         let message = if is_message {
-            Some(Message::read(fields.required("message")?, error, &mut beside, &mut left)?)
+            Some(Message::read(fields.required("message")?, error, &mut beside, &mut aside)?)
         } else {
             None
         };
@@ -88,7 +98,7 @@ impl Line {
                 beside.extend(fields.rest());
                 beside
             },
-            left,
+            aside,
         })
     }
 }
@@ -99,7 +109,7 @@ impl Message {
         raw: &RawValue,
         error: bool,
         beside: &mut BTreeMap<String, Json>,
-        left: &mut Vec<String>,
+        aside: &mut Aside,
     ) -> Result<Self, RecordError> {
         let mut fields = Object::parse(raw, "message")?;
         let model: Option<String> = fields.optional("model")?;
@@ -116,7 +126,7 @@ impl Message {
             // What the harness itself puts in the model's place has this name.
             error: error || model.as_deref() == Some("<synthetic>"),
             model,
-            parts: parts(fields.required("content")?, left)?,
+            parts: parts(fields.required("content")?, aside)?,
             stop_reason: fields.optional("stop_reason")?,
             usage,
         };
@@ -139,13 +149,13 @@ fn usage(tokens: &mut Object<'_>) -> Result<Usage, RecordError> {
 
 /// The parts of a content: a text, or a list of blocks. A block of a kind that recoup does not know,
 /// or that is no object, is carried as it stands.
-fn parts(content: &RawValue, left: &mut Vec<String>) -> Result<Vec<Part>, RecordError> {
+fn parts(content: &RawValue, aside: &mut Aside) -> Result<Vec<Part>, RecordError> {
     if let Some(text) = text(content) {
         return Ok(vec![Part::text(text)]);
     }
     let blocks =
         elements(content).ok_or_else(|| wrong_type("message.content", "a text or a list of blocks"))?;
-    Ok(blocks.into_iter().map(|block| part(block, left).unwrap_or_else(|| opaque(block))).collect())
+    Ok(blocks.into_iter().map(|block| part(block, aside).unwrap_or_else(|| opaque(block))).collect())
 }
 
 fn opaque(block: &RawValue) -> Part {
@@ -154,7 +164,7 @@ fn opaque(block: &RawValue) -> Part {
 }
 
 /// A block, or `None` where it is not what its type says.
-fn part(block: &RawValue, left: &mut Vec<String>) -> Option<Part> {
+fn part(block: &RawValue, aside: &mut Aside) -> Option<Part> {
     let mut fields = Object::of(block)?;
     let kind = fields.text("type")?;
     let part = match kind.as_str() {
@@ -168,19 +178,32 @@ fn part(block: &RawValue, left: &mut Vec<String>) -> Option<Part> {
         }
         "tool_result" => Part::ToolResult(ToolResult {
             call_id: fields.optional("tool_use_id").ok()?,
-            parts: fields.take("content").map(|content| result_parts(content, left)).unwrap_or_default(),
+            parts: fields.take("content").map(|content| result_parts(content, aside)).unwrap_or_default(),
             is_error: fields.optional("is_error").ok()?,
             exit_code: None,
         }),
+        "image" | "document" => medium(&mut fields.object("source"), &kind, aside)?,
         _ => return None,
     };
-    left.extend(fields.keys().map(str::to_owned));
+    aside.left.extend(fields.keys().map(str::to_owned));
     Some(part)
 }
 
+/// An image or a document: bytes in the trace, or a URL.
+fn medium(source: &mut Object<'_>, kind: &str, aside: &mut Aside) -> Option<Part> {
+    match source.text("type")?.as_str() {
+        "base64" => data_url::encoded(&source.text("media_type")?, &source.text("data")?, &mut aside.media),
+        "url" => {
+            let mime = if kind == "image" { "image/*" } else { "application/octet-stream" };
+            Some(data_url::media(&source.text("url")?, mime, &mut aside.media))
+        }
+        _ => None,
+    }
+}
+
 /// A result's content is a text, a list of blocks, or (from some tools) anything else.
-fn result_parts(content: &RawValue, left: &mut Vec<String>) -> Vec<Part> {
-    parts(content, left).unwrap_or_else(|_| vec![Part::text(text_or_source(content))])
+fn result_parts(content: &RawValue, aside: &mut Aside) -> Vec<Part> {
+    parts(content, aside).unwrap_or_else(|_| vec![Part::text(text_or_source(content))])
 }
 
 #[cfg(test)]

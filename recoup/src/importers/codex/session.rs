@@ -109,7 +109,7 @@ impl Session {
 
     pub(super) fn item(&mut self, raw: &RawValue, at: Option<String>) -> Result<(), RecordError> {
         let mut left = Vec::new();
-        let item = Item::read(raw, &mut left)?;
+        let item = Item::read(raw, &mut self.run.media, &mut left)?;
         for key in left {
             self.lose(key, "no part of a record holds it");
         }

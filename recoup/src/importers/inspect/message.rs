@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::attachments::Attachments;
 use crate::importers::RecordError;
 use crate::importers::function_call::tool_call;
-use crate::importers::media_url::media_part;
+use crate::importers::data_url;
 use crate::importers::object::{Object, elements, json_object, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, ToolResult, Trajectory};
@@ -116,7 +116,7 @@ fn piece(raw: &RawValue, attachments: &Attachments, run: &mut Trajectory) -> Opt
         }),
         "image" | "audio" | "video" => {
             let url = piece.text(&kind)?;
-            Some(media_part(&attachments.resolve(&url), &mut run.media))
+            Some(data_url::media(&attachments.resolve(&url), &format!("{kind}/*"), &mut run.media))
         }
         _ => None,
     }

@@ -80,11 +80,10 @@ fn image(part: &mut Object<'_>, run: &mut Trajectory) -> Option<Part> {
         }
         url
     };
-    Some(Part::Media(data_url::media(&url, "image/*", run)))
+    Some(data_url::media(&url, "image/*", &mut run.media))
 }
 
 fn audio(audio: &mut Object<'_>, run: &mut Trajectory) -> Option<Part> {
-    let bytes = data_url::decode_base64(&audio.text("data")?)?;
     let mime = format!("audio/{}", audio.text("format")?);
-    Some(Part::Media(data_url::embedded(&mime, bytes, run)))
+    data_url::encoded(&mime, &audio.text("data")?, &mut run.media)
 }

@@ -9,7 +9,7 @@ use super::model_response::ModelResponse;
 use crate::id::Hash;
 use crate::importers::RecordError;
 use crate::importers::harness_message::opaque;
-use crate::importers::media_url::media_part;
+use crate::importers::data_url;
 use crate::importers::object::{Object, json_object, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, Tool, ToolCall, ToolResult};
@@ -104,7 +104,7 @@ impl Events {
                 for key in ["image_urls", "images_urls"] {
                     let urls = arguments.list(key).unwrap_or_default();
                     let urls = urls.into_iter().filter_map(text);
-                    parts.extend(urls.map(|url| media_part(&url, &mut self.media)));
+                    parts.extend(urls.map(|url| data_url::media(&url, "image/*", &mut self.media)));
                 }
                 let (role, agent) = if by_agent { (Role::Assistant, "agent") } else { (Role::User, "user") };
                 Node::new(role, agent, parts)
