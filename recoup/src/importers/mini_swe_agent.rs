@@ -112,20 +112,25 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
         let reason = "model, finish reason and usage are kept, the provider's envelope is not";
         sink.loss(Loss::new(FORMAT, "messages[].extra.response", reason))?;
     }
-    describe(&mut run, source, &mut file);
+    let named_by_file = describe(&mut run, source, &mut file);
     run.extra.extend(file.filled_rest());
-    record.emit(sink, run, None, Vec::new(), 0)?;
+    let native = named_by_file.map(|instance| format!("{instance}/{}", record.sha256));
+    record.emit(sink, run, native, Vec::new(), 0)?;
     Ok(())
 }
 
-fn describe(run: &mut Trajectory, source: &Source, file: &mut Object) {
+/// Fills in what the file says of the run beside its messages. Returns which instance it is where only
+/// the file's name tells it: then the instance is part of the run's identity.
+fn describe(run: &mut Trajectory, source: &Source, file: &mut Object) -> Option<String> {
     let mut info = file.object("info");
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: info.text("mini_version") });
     let file_id = source.name().trim_end_matches(".json").trim_end_matches(".traj");
     let file_id = Some(file_id.to_owned()).filter(|id| instance::repository(id).is_some());
     let goal = run.nodes.iter().find(|node| node.role == Role::User).map(Node::text).unwrap_or_default();
-    run.task = match file.text("instance_id").or(file_id) {
-        Some(id) => instance::task(FORMAT, &id, goal),
+    let inside = file.text("instance_id");
+    let named_by_file = file_id.filter(|_| inside.is_none());
+    run.task = match inside.as_ref().or(named_by_file.as_ref()) {
+        Some(id) => instance::task(FORMAT, id, goal),
         None => Task::from_goal(goal),
     };
     let model = info.object("config").object("model").text("model_name");
@@ -145,6 +150,7 @@ fn describe(run: &mut Trajectory, source: &Source, file: &mut Object) {
         (None, Some(sentinel)) => outcome.ended(TerminationKind::Completed, sentinel),
         (None, None) => outcome,
     });
+    named_by_file
 }
 
 /// The action of a turn: the content of its first fenced shell block.

@@ -9,9 +9,11 @@
 //!   test_feedback[]?, solution}`: implementations and reflections alternate; `solution` is the last
 //!   implementation, the agent's own. `test` judges it and is hidden. `is_solved` may be missing.
 //!
-//! An entry says nothing that tells it from the same entry of another trial, so it is identified by its
-//! file's bytes and its position. The trial is the file name's number, as a hint. The task is only an index, so its key is the family, told
-//! from the reflections' words, and the name.
+//! A results entry says nothing that tells it from the same entry of another trial, and a trial that
+//! solved nothing new writes the file of the trial before it again, byte for byte. Only the file's name
+//! says which trial it is, so the trial is part of the run's identity, beside the file's bytes and the
+//! entry's position. The task is only an index: its key is the family, told from the reflections'
+//! words, and the name.
 
 use super::object::Object;
 use super::slice::{self, Stop};
@@ -116,7 +118,8 @@ impl Results {
             None => Outcome::unknown(),
         });
         run.extra = fields.rest();
-        let native = format!("{}/{}", self.sha256, record.index);
+        let trial = self.trial.map_or_else(String::new, |trial| format!("trial {trial}/"));
+        let native = format!("{trial}{}/{}", self.sha256, record.index);
         Ok(record.emit(sink, run, Some(native), Vec::new(), 0)?)
     }
 }
