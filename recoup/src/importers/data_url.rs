@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn base64_is_decoded_or_refused() {
-        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8", "fo"), ("Zm9v", "foo"), ("Zm9v\r\nYg", "foob")] {
+        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8", "fo"), ("Zm9v", "foo"), ("Zm9v\r\nYg", "foob")]
+        {
             assert_eq!(decode_base64(text).as_deref(), Some(bytes.as_bytes()), "{text}");
         }
         assert_eq!(decode_base64("_-8"), Some(vec![0xff, 0xef]));

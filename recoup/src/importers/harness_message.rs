@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::RecordError;
-use super::function_call::tool_call;
 use super::data_url;
+use super::function_call::tool_call;
 use super::object::{Object, elements, text};
 use crate::id::Hash;
 use crate::json::Json;

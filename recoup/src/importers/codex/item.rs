@@ -30,7 +30,11 @@ pub(super) enum Item {
 impl Item {
     /// Reads an item. `media` takes the bytes of its images, `left` the names of members that a record
     /// does not hold.
-    pub(super) fn read(raw: &RawValue, media: &mut Bytes, left: &mut Vec<String>) -> Result<Self, RecordError> {
+    pub(super) fn read(
+        raw: &RawValue,
+        media: &mut Bytes,
+        left: &mut Vec<String>,
+    ) -> Result<Self, RecordError> {
         let mut fields = Object::parse(raw, "payload")?;
         let kind: String = fields.required("type")?;
         let item = match kind.as_str() {
@@ -129,7 +133,8 @@ mod tests {
     use crate::trajectory::Part;
 
     fn item(text: &str) -> Item {
-        Item::read(&RawValue::from_string(text.to_owned()).unwrap(), &mut Bytes::new(), &mut Vec::new()).unwrap()
+        Item::read(&RawValue::from_string(text.to_owned()).unwrap(), &mut Bytes::new(), &mut Vec::new())
+            .unwrap()
     }
 
     #[test]

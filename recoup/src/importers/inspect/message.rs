@@ -4,8 +4,8 @@ use serde_json::value::RawValue;
 
 use super::attachments::Attachments;
 use crate::importers::RecordError;
-use crate::importers::function_call::tool_call;
 use crate::importers::data_url;
+use crate::importers::function_call::tool_call;
 use crate::importers::object::{Object, elements, json_object, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, ToolResult, Trajectory};
