@@ -63,15 +63,50 @@ pub enum CanonicalError {
 /// # Errors
 /// When the text is not JSON, or is JSON that has no single meaning (see the module's rules).
 pub fn canonicalize(text: &str) -> Result<String, CanonicalError> {
-    let mut reader = Reader { bytes: text.as_bytes(), text, at: 0 };
     let mut out = String::with_capacity(text.len());
+    canonicalize_at(text, 0, &mut out)?;
+    Ok(out)
+}
+
+/// Appends the canonical form of a text that stands `depth` levels deep in another.
+pub(crate) fn canonicalize_at(text: &str, depth: usize, out: &mut String) -> Result<(), CanonicalError> {
+    let mut reader = Reader { bytes: text.as_bytes(), text, at: 0 };
     reader.skip_space();
-    reader.value(&mut out, 0)?;
+    reader.value(out, depth)?;
     reader.skip_space();
     if reader.at < reader.bytes.len() {
         return Err(reader.syntax("end of text"));
     }
-    Ok(out)
+    Ok(())
+}
+
+/// How many levels below a canonical value its deepest value stands: none for a scalar or `[]`, one
+/// for `[1]`.
+pub(crate) fn deepest_value(canonical: &str) -> usize {
+    let bytes = canonical.as_bytes();
+    let (mut at, mut open, mut deepest) = (0, 0usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
+                    at += found + 1;
+                    if bytes.get(at - 1) == Some(&b'"') {
+                        break;
+                    }
+                    at += 1;
+                }
+            }
+            b'[' | b'{' => {
+                open += 1;
+                let is_empty = matches!(bytes.get(at), Some(b']' | b'}'));
+                deepest = deepest.max(open - usize::from(is_empty));
+            }
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// Appends `text` as a JSON string with canonical escapes.

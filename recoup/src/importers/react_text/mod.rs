@@ -183,11 +183,9 @@ impl<'a> Pages<'a> {
         run.trial = self.trial;
         let trial = self.trial.map_or_else(String::new, |trial| format!("trial {trial}/"));
         let heading = self.section.as_ref().map_or_else(String::new, |section| format!("{section}/"));
-        let mut native = format!("{trial}{heading}{}", record.sha256);
-        let before = self.imported.entry(native.clone()).or_default();
-        if *before > 0 {
-            native.push_str(&format!("/{before}"));
-        }
+        let name = format!("{trial}{heading}{}", record.sha256);
+        let before = self.imported.entry(name.clone()).or_default();
+        let native = if *before > 0 { format!("{name}/{before}") } else { name };
         *before += 1;
         Ok(record.emit(sink, run, Some(native), Vec::new(), 0)?)
     }

@@ -33,7 +33,7 @@ const FORMATS: [(&str, &str, &str); 17] = [
 ];
 
 /// What lies beside traces and is none: texts, pictures, settings, predictions, reports, databases.
-const BESIDE: [&str; 16] = [
+const BESIDE: [&str; 17] = [
     "LICENSE",
     "LICENSE.md",
     "README.md",
@@ -42,6 +42,7 @@ const BESIDE: [&str; 16] = [
     "SOURCES.md",
     "all_preds.jsonl",
     "args.yaml",
+    ".png",
     "expected_counts.json",
     "flights.json",
     "report.json",
@@ -65,8 +66,7 @@ fn every_file_is_read_by_its_own_importer_or_none() {
     let Some(root) = shared_data("") else { return };
     for source in sources(&root) {
         let folder = source.folder_names().pop().unwrap_or_default();
-        let is_beside =
-            BESIDE.iter().any(|name| source.uri().ends_with(name)) || source.uri().ends_with(".png");
+        let is_beside = BESIDE.iter().any(|name| source.uri().ends_with(name));
         let format = FORMATS.iter().find(|(name, part, _)| *name == folder && source.uri().contains(part));
         let expected = format.filter(|_| !is_beside).map(|(_, _, format)| *format);
         assert_eq!(detect(&source).unwrap().map(Importer::format), expected, "{}", source.uri());
