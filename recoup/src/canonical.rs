@@ -13,7 +13,9 @@
 //! The same rules in Python stand in `tests/golden/canonical.py`; both are checked against one
 //! golden file.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// Nesting beyond which [`canonicalize`] refuses a value: far above real traces, far below the stack.
 pub const DEPTH_MAX: usize = 128;
@@ -63,15 +65,50 @@ pub enum CanonicalError {
 /// # Errors
 /// When the text is not JSON, or is JSON that has no single meaning (see the module's rules).
 pub fn canonicalize(text: &str) -> Result<String, CanonicalError> {
-    let mut reader = Reader { bytes: text.as_bytes(), text, at: 0 };
     let mut out = String::with_capacity(text.len());
+    canonicalize_at(text, 0, &mut out)?;
+    Ok(out)
+}
+
+/// Appends the canonical form of a text that stands `depth` levels deep in another.
+pub(crate) fn canonicalize_at(text: &str, depth: usize, out: &mut String) -> Result<(), CanonicalError> {
+    let mut reader = Reader { bytes: text.as_bytes(), text, at: 0 };
     reader.skip_space();
-    reader.value(&mut out, 0)?;
+    reader.value(out, depth)?;
     reader.skip_space();
     if reader.at < reader.bytes.len() {
         return Err(reader.syntax("end of text"));
     }
-    Ok(out)
+    Ok(())
+}
+
+/// How many levels below a canonical value its deepest value stands: none for a scalar or `[]`, one
+/// for `[1]`.
+pub(crate) fn deepest_value(canonical: &str) -> usize {
+    let bytes = canonical.as_bytes();
+    let (mut at, mut open, mut deepest) = (0, 0usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
+                    at += found + 1;
+                    if bytes.get(at - 1) == Some(&b'"') {
+                        break;
+                    }
+                    at += 1;
+                }
+            }
+            b'[' | b'{' => {
+                open += 1;
+                let is_empty = matches!(bytes.get(at), Some(b']' | b'}'));
+                deepest = deepest.max(open - usize::from(is_empty));
+            }
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// Appends `text` as a JSON string with canonical escapes.
@@ -126,13 +163,34 @@ pub fn write_float(out: &mut String, value: f64) {
     let _ = write!(out, "{value:?}");
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
-    text: &'a str,
+/// Appends a string as the reader decoded it: without escapes there is nothing to escape again.
+fn write_decoded(out: &mut String, decoded: &Cow<'_, str>) {
+    match decoded {
+        Cow::Borrowed(clean) => {
+            out.push('"');
+            out.push_str(clean);
+            out.push('"');
+        }
+        Cow::Owned(text) => write_string(out, text),
+    }
+}
+
+/// A member of an object, written already.
+struct Member<'t> {
+    key: Cow<'t, str>,
+    /// Where its key stands in the text.
+    key_at: usize,
+    /// Where key and value stand in the output.
+    written: Range<usize>,
+}
+
+struct Reader<'t> {
+    bytes: &'t [u8],
+    text: &'t str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
     fn syntax(&self, expected: &'static str) -> CanonicalError {
         CanonicalError::Syntax { at: self.at, expected }
     }
@@ -152,7 +210,7 @@ impl Reader<'_> {
             Some(b'[') => self.array(out, depth),
             Some(b'"') => {
                 let decoded = self.string()?;
-                write_string(out, &decoded);
+                write_decoded(out, &decoded);
                 Ok(())
             }
             Some(b'-' | b'0'..=b'9') => self.number(out),
@@ -169,15 +227,19 @@ impl Reader<'_> {
         }
     }
 
+    /// Members are written as they come and put in order afterwards, which most need not be.
     fn object(&mut self, out: &mut String, depth: usize) -> Result<(), CanonicalError> {
-        let mut members: Vec<(String, usize, String)> = Vec::new();
+        let mut members: Vec<Member<'t>> = Vec::new();
+        out.push('{');
         self.at += 1;
         self.skip_space();
         if self.bytes.get(self.at) == Some(&b'}') {
             self.at += 1;
-            out.push_str("{}");
+            out.push('}');
             return Ok(());
         }
+        let first = out.len();
+        let mut sorted = true;
         loop {
             self.skip_space();
             let key_at = self.at;
@@ -188,30 +250,36 @@ impl Reader<'_> {
             self.skip_space();
             self.expect(b':', "`:`")?;
             self.skip_space();
-            let mut value = String::new();
-            self.value(&mut value, depth + 1)?;
-            members.push((key, key_at, value));
+            let start = out.len();
+            write_decoded(out, &key);
+            out.push(':');
+            self.value(out, depth + 1)?;
+            sorted &= members.last().is_none_or(|last| last.key < key);
+            members.push(Member { key, key_at, written: start..out.len() });
             self.skip_space();
             match self.bytes.get(self.at) {
-                Some(b',') => self.at += 1,
+                Some(b',') => {
+                    self.at += 1;
+                    out.push(',');
+                }
                 Some(b'}') => break,
                 _ => return Err(self.syntax("`,` or `}`")),
             }
         }
         self.at += 1;
-        // Equal keys keep the order of the text, so the second of a pair is the later one.
-        members.sort();
-        if let Some(pair) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(CanonicalError::DuplicateKey { at: pair[1].1, key: pair[1].0.clone() });
-        }
-        out.push('{');
-        for (index, (key, _, value)) in members.iter().enumerate() {
-            if index > 0 {
-                out.push(',');
+        if !sorted {
+            // Equal keys keep the order of the text, so the second of a pair is the later one.
+            members.sort_by(|a, b| a.key.cmp(&b.key));
+            if let Some(pair) = members.windows(2).find(|pair| pair[0].key == pair[1].key) {
+                let key = pair[1].key.clone().into_owned();
+                return Err(CanonicalError::DuplicateKey { at: pair[1].key_at, key });
             }
-            write_string(out, key);
-            out.push(':');
-            out.push_str(value);
+            let mut ordered = String::with_capacity(out.len() - first);
+            for member in members {
+                ordered.push_str(if ordered.is_empty() { "" } else { "," });
+                ordered.push_str(&out[member.written]);
+            }
+            out.replace_range(first.., &ordered);
         }
         out.push('}');
         Ok(())
@@ -303,26 +371,30 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a string whose opening quote is at the cursor and decodes its escapes.
-    fn string(&mut self) -> Result<String, CanonicalError> {
+    /// Reads a string whose opening quote is at the cursor and decodes its escapes; one without any is
+    /// the text's own.
+    fn string(&mut self) -> Result<Cow<'t, str>, CanonicalError> {
         self.at += 1;
-        let mut decoded = String::new();
-        let mut clean_from = self.at;
+        let mut decoded = Cow::Borrowed("");
         loop {
+            let clean_from = self.at;
+            self.at = next_escaped(self.bytes, self.at).unwrap_or(self.bytes.len());
+            let clean = &self.text[clean_from..self.at];
+            if decoded.is_empty() {
+                decoded = Cow::Borrowed(clean);
+            } else {
+                decoded.to_mut().push_str(clean);
+            }
             match self.bytes.get(self.at) {
                 Some(b'"') => {
-                    decoded.push_str(&self.text[clean_from..self.at]);
                     self.at += 1;
                     return Ok(decoded);
                 }
                 Some(b'\\') => {
-                    decoded.push_str(&self.text[clean_from..self.at]);
                     let escape = self.escape()?;
-                    decoded.push(escape);
-                    clean_from = self.at;
+                    decoded.to_mut().push(escape);
                 }
-                Some(0x00..0x20) | None => return Err(self.syntax("a closing quote")),
-                Some(_) => self.at += 1,
+                _ => return Err(self.syntax("a closing quote")),
             }
         }
     }

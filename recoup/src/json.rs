@@ -56,6 +56,12 @@ impl Json {
     }
 }
 
+impl AsRef<str> for Json {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
 impl From<&RawValue> for Json {
     fn from(raw: &RawValue) -> Self {
         Self::from_foreign(raw.get())

@@ -14,7 +14,7 @@
 use serde_json::value::RawValue;
 
 use super::beside::picture;
-use super::fields::{Fields, text_or_source};
+use super::object::{Object, json_object, text_or_source};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source};
 use crate::json::Json;
@@ -69,7 +69,7 @@ impl Class {
 }
 
 fn row(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut fields = Fields::read(&record.bytes)?;
+    let mut fields: Object<'_> = record.parse()?;
     let id = text_or_source(fields.required("id")?);
     let content: Vec<&RawValue> = fields.required("content")?;
     let mut run = Trajectory::new(format, Task::from_goal(""));
@@ -77,7 +77,7 @@ fn row(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn Sink) -
     // The call that the next observation answers.
     let mut open: Option<(Option<String>, String)> = None;
     for (index, raw) in content.into_iter().enumerate() {
-        let mut item = Fields::of(raw)?;
+        let mut item = Object::parse(raw, "content[]")?;
         let word: String = item.required("class_")?;
         let class = Class::of(&word).ok_or_else(|| {
             RecordError::new("wrong-type", format!("`class_` is `{word}`, no class of ADP"))
@@ -114,7 +114,7 @@ fn row(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn Sink) -
                 }
             }
         };
-        node.occurrence.extra = item.rest_object();
+        node.occurrence.extra = json_object(item.rest());
         run.push(node);
     }
     run.task = match goal {
@@ -128,13 +128,13 @@ fn row(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn Sink) -
 }
 
 /// What the agent said with an action: its reasoning, then its description.
-fn said(item: &mut Fields) -> Result<Vec<Part>, RecordError> {
+fn said(item: &mut Object<'_>) -> Result<Vec<Part>, RecordError> {
     let reasoning = item.optional("reasoning_content")?.map(|text| Part::Reasoning { text, signature: None });
     let description = item.optional::<String>("description")?.map(Part::text);
     Ok(reasoning.into_iter().chain(description).collect())
 }
 
-fn call(class: Class, item: &mut Fields) -> Result<(Vec<Part>, ToolCall), RecordError> {
+fn call(class: Class, item: &mut Object<'_>) -> Result<(Vec<Part>, ToolCall), RecordError> {
     let said = said(item)?;
     let call_id = item.optional("tool_call_id")?;
     let (name, arguments_raw, arguments_form) = if class == Class::Code {
@@ -148,7 +148,7 @@ fn call(class: Class, item: &mut Fields) -> Result<(Vec<Part>, ToolCall), Record
 
 fn observation(
     class: Class,
-    item: &mut Fields,
+    item: &mut Object<'_>,
     source: &Source,
     run: &mut Trajectory,
     sink: &mut dyn Sink,
@@ -166,8 +166,8 @@ fn observation(
                 }
                 (tree, html) => tree.or(html).map(Part::text).into_iter().collect(),
             };
-            if let Some(image) = item.raw("image_observation") {
-                let mut image = Fields::of(image)?;
+            if let Some(image) = item.take("image_observation") {
+                let mut image = Object::parse(image, "image_observation")?;
                 parts.push(picture(source, &image.required::<String>("content")?, run, sink)?);
             }
             parts
@@ -176,7 +176,7 @@ fn observation(
 }
 
 /// An observation that answers no call: somebody speaks, or the environment shows itself.
-fn unasked(class: Class, item: &mut Fields, parts: Vec<Part>) -> Result<Node, RecordError> {
+fn unasked(class: Class, item: &mut Object<'_>, parts: Vec<Part>) -> Result<Node, RecordError> {
     let name = item.optional::<String>("name")?;
     let (role, word) = match item.optional::<String>("source")?.as_deref() {
         Some("environment") => (Role::Tool, "environment"),

@@ -6,7 +6,7 @@
 
 use serde_json::value::RawValue;
 
-use super::object::{Object, elements, json_object, missing};
+use super::object::{Object, json_object, missing};
 use super::slice::{self, RawRecord, Stop};
 use super::{Event, ImportError, Importer, LooseLabel, Outline, Probe, Sink, Source};
 use crate::json::Json;
@@ -37,12 +37,11 @@ impl Importer for AgentRx {
 /// One label per failure: its own members, whether it is the root cause, and the run's summary.
 fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     let mut row: Object<'_> = record.parse()?;
-    let run = row.take_id("trajectory_id").ok_or_else(|| missing("trajectory_id"))?;
-    let failures = row.take("failures").ok_or_else(|| missing("failures"))?;
-    let root = row.take("root_cause");
-    let root = root.map(|raw| Object::parse(raw, "root_cause")).transpose()?.unwrap_or_default();
+    let run = row.id("trajectory_id").ok_or_else(|| missing("trajectory_id"))?;
+    let failures: Vec<&RawValue> = row.required("failures")?;
+    let root: Object<'_> = row.optional("root_cause")?.unwrap_or_default();
     let rest: Vec<(String, Json)> = row.rest().into_iter().collect();
-    for raw in elements(failures, "failures")? {
+    for raw in failures {
         let label = label(raw, root.clone(), &rest)?;
         sink.event(Event::Label(LooseLabel { run: run.clone(), label }))?;
     }
@@ -52,12 +51,12 @@ fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
 fn label(raw: &RawValue, mut root: Object<'_>, rest: &[(String, Json)]) -> Result<ReferenceLabel, Stop> {
     let failure = Object::parse(raw, "failures[]")?;
     let mut named = failure.clone();
-    let is_root = match (named.take_id("failure_id"), root.take_id("failure_id")) {
+    let is_root = match (named.id("failure_id"), root.id("failure_id")) {
         (Some(failure), Some(root)) => failure == root,
         _ => false,
     };
-    let agent = named.take_text("failed_agent").map(std::borrow::Cow::into_owned);
-    let reason = named.take_text("step_reason").map(std::borrow::Cow::into_owned);
+    let agent = named.text("failed_agent");
+    let reason = named.text("step_reason");
     let mut native = failure.rest();
     native.insert("is_root_cause".to_owned(), Json::from_foreign(if is_root { "true" } else { "false" }));
     if is_root {
@@ -67,7 +66,7 @@ fn label(raw: &RawValue, mut root: Object<'_>, rest: &[(String, Json)]) -> Resul
     Ok(ReferenceLabel {
         source: FORMAT.to_owned(),
         index_base: 1,
-        native: json_object(native),
+        native: json_object(native).unwrap_or_else(|| Json::from_foreign("{}")),
         node: None,
         agent,
         reason,

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 pub(crate) use self::metrics::metrics;
-use super::object::{Object, elements, is_array, is_object, missing};
+use super::object::{Object, is_array, is_object, missing};
 use super::openai_chat::{emit_losses, tools};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row};
@@ -61,8 +61,7 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
     while let Some((raw, parent, depth)) = pending.pop() {
         let mut losses = BTreeSet::new();
         let mut root = Object::parse(raw, "trajectory")?;
-        let subagents = root.take_if("subagent_trajectories", is_array);
-        let subagents = subagents.map(|raw| elements(raw, "subagent_trajectories")).transpose()?;
+        let subagents = root.list("subagent_trajectories");
         let (mut run, native) = document(root, scoring, &mut losses)?;
         let native = native.map(|native| match &parent {
             Some(parent) => format!("{parent}/{native}"),
@@ -97,22 +96,21 @@ fn document(
 ) -> Result<(Trajectory, Option<String>), RecordError> {
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     root.take_if("schema_version", |raw| raw.get() == format!("\"{VERSION}\""));
-    let agent = root.take("agent").ok_or_else(|| missing("agent"))?;
-    take_agent(Object::parse(agent, "agent")?, &mut run, losses)?;
+    take_agent(root.required("agent")?, &mut run, losses)?;
     let (extra, mut own) = own::split(root.take("extra"));
     own::restore_agents(&mut own, &mut run);
-    let steps = elements(root.take("steps").ok_or_else(|| missing("steps"))?, "steps")?;
+    let steps = root.required::<Vec<&RawValue>>("steps")?;
     for (index, raw) in steps.into_iter().enumerate() {
         step::push(raw, index, &mut run)
             .map_err(|error| RecordError::new(error.code, format!("steps[{index}]: {error}")))?;
     }
-    let native = ["trajectory_id", "session_id"].into_iter().find_map(|key| root.clone().take_text(key));
+    let native = ["trajectory_id", "session_id"].into_iter().find_map(|key| root.clone().text(key));
     run.task = row::derived_task(&run);
     let stated = stated_outcome(extra.as_ref(), scoring);
     run.extra.extend(root.rest());
     run.extra.extend(extra.map(|extra| ("extra".to_owned(), extra)));
     own::restore(&mut own, &mut run, stated);
-    Ok((run, native.map(std::borrow::Cow::into_owned)))
+    Ok((run, native))
 }
 
 /// ATIF has no outcome of its own; harnesses put a reward or a flag into the root's `extra`.
@@ -127,10 +125,10 @@ fn take_agent(
     run: &mut Trajectory,
     losses: &mut BTreeSet<Loss>,
 ) -> Result<(), RecordError> {
-    let name = agent.take_text("name").ok_or_else(|| missing("agent.name"))?.into_owned();
-    let version = agent.take_text("version").map(std::borrow::Cow::into_owned);
+    let name = agent.text("name").ok_or_else(|| missing("agent.name"))?;
+    let version = agent.text("version");
     run.harness = Some(Harness { name: name.clone(), version });
-    let model = agent.take_text("model_name").map(std::borrow::Cow::into_owned);
+    let model = agent.text("model_name");
     run.agents.push(Agent { name, model, system_prompt: None });
     if let Some(raw) = agent.take_if("tool_definitions", is_array) {
         // What a definition says beyond a tool's fields is kept with the definitions as a whole.

@@ -1,5 +1,6 @@
 //! A picture beside a trace: read once, held by hash, or left as the name that stands for it.
 
+use super::data_url::mime_of;
 use super::{Sink, SinkError, Source};
 use crate::id::Hash;
 use crate::trajectory::{Media, Part, Trajectory};
@@ -24,16 +25,6 @@ pub(super) fn picture(
         sink.loss(Loss::new(&run.source.format, "image", reason))?;
         None
     };
-    Ok(Part::Media(Media { mime: mime(name).to_owned(), blob, reference: Some(name.to_owned()) }))
-}
-
-fn mime(name: &str) -> &'static str {
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    match extension.as_deref() {
-        Some("png") => "image/png",
-        Some("jpg" | "jpeg") => "image/jpeg",
-        Some("webp") => "image/webp",
-        Some("gif") => "image/gif",
-        _ => "application/octet-stream",
-    }
+    let mime = mime_of(name).unwrap_or("application/octet-stream");
+    Ok(Part::Media(Media { mime: mime.to_owned(), blob, reference: Some(name.to_owned()) }))
 }

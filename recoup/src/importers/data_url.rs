@@ -1,31 +1,52 @@
-//! A data URL: media that stand inside the text of a trace.
+//! Media inside the text of a trace: data URLs, bytes in base64, and references to what lies elsewhere.
+
+use std::collections::BTreeMap;
 
 use crate::id::Hash;
-use crate::trajectory::{Media, Trajectory};
+use crate::trajectory::{Media, Part};
 
-/// The media that a URL means. A data URL's bytes go to the run's media and are referred to by hash;
-/// any other URL, or one whose base64 is damaged, is kept as text and never followed.
-pub(super) fn media(url: &str, mime_guess: &str, run: &mut Trajectory) -> Media {
-    let by_reference =
-        |mime: &str| Media { mime: mime.to_owned(), blob: None, reference: Some(url.to_owned()) };
-    let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) else {
-        return by_reference(mime_guess);
+/// The media that a URL means. A data URL's bytes go to `bytes` and are referred to by hash; any other
+/// URL, or one whose base64 is damaged, is kept as text and never followed.
+///
+/// `mime` is the type that the trace states; where it states the kind only (`image/*`), the URL may
+/// say more.
+pub(super) fn media(url: &str, mime: &str, bytes: &mut BTreeMap<Hash, Vec<u8>>) -> Part {
+    let by_reference = |mime: &str| {
+        Part::Media(Media { mime: mime.to_owned(), blob: None, reference: Some(url.to_owned()) })
     };
-    let mime = head.split(';').next().filter(|mime| !mime.is_empty()).unwrap_or(mime_guess);
-    let bytes = if head.ends_with(";base64") { decode_base64(data) } else { None };
-    bytes.map_or_else(|| by_reference(mime), |bytes| embedded(mime, bytes, run))
+    let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(',')) else {
+        let by_ending = mime_of(url).filter(|_| mime.ends_with("/*"));
+        return by_reference(by_ending.unwrap_or(mime));
+    };
+    let mime = head.split(';').next().filter(|mime| !mime.is_empty()).unwrap_or(mime);
+    let held = if head.ends_with(";base64") { encoded(mime, data, bytes) } else { None };
+    held.unwrap_or_else(|| by_reference(mime))
 }
 
-/// Media whose bytes are at hand.
-pub(super) fn embedded(mime: &str, bytes: Vec<u8>, run: &mut Trajectory) -> Media {
-    let blob = Hash::of(&bytes);
-    run.media.insert(blob, bytes);
-    Media { mime: mime.to_owned(), blob: Some(blob), reference: None }
+/// Media whose bytes stand in the trace as base64; `None` where the text is none.
+pub(super) fn encoded(mime: &str, text: &str, bytes: &mut BTreeMap<Hash, Vec<u8>>) -> Option<Part> {
+    let decoded = decode_base64(text)?;
+    let blob = Hash::of(&decoded);
+    bytes.insert(blob, decoded);
+    Some(Part::Media(Media { mime: mime.to_owned(), blob: Some(blob), reference: None }))
+}
+
+/// The MIME type of an image that a name's ending tells.
+pub(super) fn mime_of(name: &str) -> Option<&'static str> {
+    let path = name.split(['?', '#']).next().unwrap_or(name);
+    let (_, ending) = path.rsplit_once('.')?;
+    match ending.to_ascii_lowercase().as_str() {
+        "png" => Some("image/png"),
+        "jpg" | "jpeg" => Some("image/jpeg"),
+        "gif" => Some("image/gif"),
+        "webp" => Some("image/webp"),
+        _ => None,
+    }
 }
 
 /// The bytes of a base64 text (standard or URL-safe alphabet, padding and line breaks optional), or
 /// `None` where it is none.
-pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut group, mut bits, mut padding) = (0u32, 0, 0);
     for byte in text.bytes() {
@@ -75,19 +96,21 @@ pub(crate) fn encode(mime: &str, bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{decode_base64, encode, media};
+    use std::collections::BTreeMap;
+
+    use super::{decode_base64, encode, encoded, media};
     use crate::id::Hash;
-    use crate::task::Task;
-    use crate::trajectory::Trajectory;
+    use crate::trajectory::{Media, Part};
 
     #[test]
     fn base64_is_decoded_or_refused() {
-        assert_eq!(decode_base64("aGk=").as_deref(), Some(b"hi".as_slice()));
+        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8", "fo"), ("Zm9v", "foo"), ("Zm9v\r\nYg", "foob")]
+        {
+            assert_eq!(decode_base64(text).as_deref(), Some(bytes.as_bytes()), "{text}");
+        }
         assert_eq!(decode_base64("_-8"), Some(vec![0xff, 0xef]));
-        assert_eq!(decode_base64("").as_deref(), Some(b"".as_slice()));
-        for damaged in ["a", "a=b", "{b64_img}", "aGk", "aGl"] {
-            let expected = (damaged == "aGk").then(|| b"hi".to_vec());
-            assert_eq!(decode_base64(damaged), expected, "{damaged}");
+        for damaged in ["a", "a=b", "{b64_img}", "aGl", "aGk==="] {
+            assert_eq!(decode_base64(damaged), None, "{damaged}");
         }
     }
 
@@ -102,13 +125,20 @@ mod tests {
 
     #[test]
     fn bytes_travel_with_the_run_and_urls_do_not_move() {
-        let mut run = Trajectory::new("test", Task::from_goal(""));
-        let image = media("data:image/png;base64,aGk=", "image/*", &mut run);
-        assert_eq!((image.mime.as_str(), image.blob), ("image/png", Some(Hash::of(b"hi"))));
-        assert_eq!(run.media[&Hash::of(b"hi")], b"hi");
-        for url in ["https://example.org/a.png", "data:image/png;base64,{b64_img}"] {
-            let image = media(url, "image/*", &mut run);
-            assert_eq!((image.blob, image.reference.as_deref()), (None, Some(url)));
+        let mut bytes = BTreeMap::new();
+        let blob = Some(Hash::of(b"hi"));
+        let held = Part::Media(Media { mime: "image/png".to_owned(), blob, reference: None });
+        assert_eq!(media("data:image/png;base64,aGk=", "image/*", &mut bytes), held);
+        assert_eq!(encoded("image/png", "aGk", &mut bytes), Some(held));
+        assert_eq!(bytes.into_iter().collect::<Vec<_>>(), [(Hash::of(b"hi"), b"hi".to_vec())]);
+        for (url, stated, mime) in [
+            ("https://example.org/a.PNG?y", "image/*", "image/png"),
+            ("https://example.org/a.png", "image/webp", "image/webp"),
+            ("https://example.org/a", "audio/*", "audio/*"),
+            ("data:image/png;base64,{b64_img}", "image/*", "image/png"),
+        ] {
+            let named = Media { mime: mime.to_owned(), blob: None, reference: Some(url.to_owned()) };
+            assert_eq!(media(url, stated, &mut BTreeMap::new()), Part::Media(named));
         }
     }
 }

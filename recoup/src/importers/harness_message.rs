@@ -1,14 +1,15 @@
 //! A chat message as the agents of the SWE-agent family keep it: role, content as a string or as typed
 //! pieces, calls in OpenAI's form, and bookkeeping beside them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
 use super::RecordError;
+use super::data_url;
 use super::function_call::tool_call;
-use super::media_url::media_part;
-use super::members::{Object, elements, text};
+use super::object::{Object, elements, text};
 use crate::id::Hash;
 use crate::json::Json;
 use crate::trajectory::{Node, Part, Role, ToolResult};
@@ -31,7 +32,7 @@ pub(super) fn message(
     answers: bool,
     media: &mut BTreeMap<Hash, Vec<u8>>,
 ) -> Result<Message, RecordError> {
-    let mut members = Object::of(raw)?;
+    let mut members = Object::parse(raw, "message")?;
     let word =
         members.text("role").ok_or_else(|| RecordError::new("missing-field", "a message without role"))?;
     let role = match word.as_str() {
@@ -50,12 +51,17 @@ pub(super) fn message(
         Role::User | Role::System => word.clone(),
     };
     let mut parts = Vec::new();
-    for block in members.elements("thinking_blocks").unwrap_or_default() {
+    for block in members.list("thinking_blocks").unwrap_or_default() {
         parts.push(reasoning(block));
     }
     let pieces = content(members.take("content"), media);
     if role == Role::Tool {
-        let mut ids = members.elements("tool_call_ids").unwrap_or_default().into_iter().filter_map(text);
+        let mut ids = members
+            .list("tool_call_ids")
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(text)
+            .map(Cow::into_owned);
         let call_id = ids.next().or_else(|| members.text("tool_call_id"));
         parts.push(Part::ToolResult(ToolResult { call_id, parts: pieces, is_error: None, exit_code: None }));
         // One message that answers several calls.
@@ -67,22 +73,23 @@ pub(super) fn message(
     } else {
         parts.extend(pieces);
     }
-    let calls = members.elements("tool_calls").unwrap_or_default();
+    let calls = members.list("tool_calls").unwrap_or_default();
     if !calls.is_empty() {
         // A turn that only calls has empty content; the call is all it says.
         parts.retain(|part| part.as_text() != Some(""));
     }
     for raw in calls {
-        parts.push(tool_call(raw).map_or_else(|| opaque("tool_call", raw), Part::ToolCall));
+        let call = Object::of(raw).and_then(|mut call| tool_call(&mut call));
+        parts.push(call.map_or_else(|| opaque("tool_call", raw), Part::ToolCall));
     }
     let mut node = Node::new(role, agent, parts);
-    node.occurrence.copied_context = members.scalar("is_demo").unwrap_or(false);
+    node.occurrence.copied_context = members.read("is_demo").unwrap_or(false);
     let content = node.text();
     let repeats = |raw: &RawValue| text(raw).as_deref() == Some(content.as_str());
     if members.get("thought").is_some_and(repeats) {
         members.take("thought");
     }
-    Ok(Message { node, rest: members.rest() })
+    Ok(Message { node, rest: members.filled_rest() })
 }
 
 /// A content: a string, or a list of typed pieces.
@@ -99,12 +106,12 @@ fn content(raw: Option<&RawValue>, media: &mut BTreeMap<Hash, Vec<u8>>) -> Vec<P
 }
 
 fn typed_piece(raw: &RawValue, media: &mut BTreeMap<Hash, Vec<u8>>) -> Option<Part> {
-    let mut piece = Object::of(raw).ok()?;
+    let mut piece = Object::of(raw)?;
     match piece.text("type")?.as_str() {
         "text" => Some(Part::text(piece.text("text")?)),
         "image_url" => {
             let url = piece.text("image_url").or_else(|| piece.object("image_url").text("url"))?;
-            Some(media_part(&url, media))
+            Some(data_url::media(&url, "image/*", media))
         }
         _ => None,
     }
@@ -112,7 +119,7 @@ fn typed_piece(raw: &RawValue, media: &mut BTreeMap<Hash, Vec<u8>>) -> Option<Pa
 
 fn reasoning(raw: &RawValue) -> Part {
     let read = || {
-        let mut block = Object::of(raw).ok()?;
+        let mut block = Object::of(raw)?;
         let text = block.text("thinking")?;
         Some(Part::Reasoning { text, signature: block.text("signature") })
     };

@@ -5,7 +5,7 @@
 use serde_json::value::RawValue;
 
 use super::harness_message::message;
-use super::members::{Object, elements, extra};
+use super::object::{Object, elements, json_object};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source, instance};
 use crate::json::Json;
@@ -83,8 +83,8 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
     let (mut file, messages) = if let Some(messages) = elements(raw) {
         (Object::default(), messages)
     } else {
-        let mut file = Object::of(raw)?;
-        let messages = file.elements("messages");
+        let mut file = Object::parse(raw, "run")?;
+        let messages = file.list("messages");
         let missing = || RecordError::new("missing-field", "expected an array `messages`");
         (file, messages.ok_or_else(missing)?)
     };
@@ -105,27 +105,32 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
                 message.rest.extend(rest.map(|rest| ("extra".to_owned(), rest)));
             }
         }
-        message.node.occurrence.extra = extra(&message.rest);
+        message.node.occurrence.extra = json_object(&message.rest);
         run.push(message.node);
     }
     if answered {
         let reason = "model, finish reason and usage are kept, the provider's envelope is not";
         sink.loss(Loss::new(FORMAT, "messages[].extra.response", reason))?;
     }
-    describe(&mut run, source, &mut file);
-    run.extra.extend(file.rest());
-    record.emit(sink, run, None, Vec::new(), 0)?;
+    let named_by_file = describe(&mut run, source, &mut file);
+    run.extra.extend(file.filled_rest());
+    let native = named_by_file.map(|instance| format!("{instance}/{}", record.sha256));
+    record.emit(sink, run, native, Vec::new(), 0)?;
     Ok(())
 }
 
-fn describe(run: &mut Trajectory, source: &Source, file: &mut Object) {
+/// Fills in what the file says of the run beside its messages. Returns which instance it is where only
+/// the file's name tells it: then the instance is part of the run's identity.
+fn describe(run: &mut Trajectory, source: &Source, file: &mut Object) -> Option<String> {
     let mut info = file.object("info");
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: info.text("mini_version") });
     let file_id = source.name().trim_end_matches(".json").trim_end_matches(".traj");
     let file_id = Some(file_id.to_owned()).filter(|id| instance::repository(id).is_some());
     let goal = run.nodes.iter().find(|node| node.role == Role::User).map(Node::text).unwrap_or_default();
-    run.task = match file.text("instance_id").or(file_id) {
-        Some(id) => instance::task(FORMAT, &id, goal),
+    let inside = file.text("instance_id");
+    let named_by_file = file_id.filter(|_| inside.is_none());
+    run.task = match inside.as_ref().or(named_by_file.as_ref()) {
+        Some(id) => instance::task(FORMAT, id, goal),
         None => Task::from_goal(goal),
     };
     let model = info.object("config").object("model").text("model_name");
@@ -133,7 +138,7 @@ fn describe(run: &mut Trajectory, source: &Source, file: &mut Object) {
         agent.model.clone_from(&model);
     }
     let exit_status = info.text("exit_status");
-    run.extra.extend(info.into_extra().map(|info| ("info".to_owned(), info)));
+    run.extra.extend(json_object(info.filled_rest()).map(|info| ("info".to_owned(), info)));
     let last_turn = run.nodes.iter().rfind(|node| node.occurrence.sampled).map(Node::text);
     let submitted = last_turn
         .as_deref()
@@ -145,6 +150,7 @@ fn describe(run: &mut Trajectory, source: &Source, file: &mut Object) {
         (None, Some(sentinel)) => outcome.ended(TerminationKind::Completed, sentinel),
         (None, None) => outcome,
     });
+    named_by_file
 }
 
 /// The action of a turn: the content of its first fenced shell block.

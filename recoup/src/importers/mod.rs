@@ -11,12 +11,9 @@
 
 mod beside;
 pub(crate) mod data_url;
-mod fields;
 mod function_call;
 mod harness_message;
 mod instance;
-mod media_url;
-mod members;
 mod object;
 mod probe;
 pub(crate) mod row;

@@ -7,9 +7,10 @@
 
 use serde_json::value::RawValue;
 
-use super::fields::Fields;
+use super::object::{Object, json_object};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, Sink, Source};
+use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{Agent, Call, Node, Outcome, Part, Role, TerminationKind, Trajectory};
 use crate::warning::Loss;
@@ -37,7 +38,7 @@ impl Importer for Nebius {
 }
 
 fn row(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut fields = Fields::read(&record.bytes)?;
+    let mut fields: Object<'_> = record.parse()?;
     let instance: String = fields.required("instance_id")?;
     let model: Option<String> = fields.optional("model_name")?;
     let turns: Vec<&RawValue> = fields.required("trajectory")?;
@@ -46,7 +47,7 @@ fn row(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop
     let mut run = Trajectory::new(format, task);
     run.agents.push(Agent { name: "assistant".to_owned(), model: model.clone(), system_prompt: None });
     for raw in turns {
-        let mut turn = Fields::of(raw)?;
+        let mut turn = Object::parse(raw, "trajectory[]")?;
         let role: String = turn.required("role")?;
         let mask: Option<bool> = turn.optional("mask")?;
         let texts: [Option<String>; 2] = [turn.optional("system_prompt")?, turn.optional("text")?];
@@ -73,7 +74,7 @@ fn row(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop
                 return Err(super::RecordError::new("wrong-type", reason).into());
             }
         };
-        node.occurrence.extra = turn.rest_object();
+        node.occurrence.extra = json_object(turn.rest());
         run.push(node);
     }
     let mut outcome = match fields.optional("target")? {
@@ -84,7 +85,7 @@ fn row(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop
         outcome = outcome.ended(termination(&status), status);
     }
     run.finish(outcome);
-    run.hidden.verifier_output = fields.json("eval_logs");
+    run.hidden.verifier_output = fields.take("eval_logs").map(Json::from);
     run.extra.extend(fields.rest());
     Ok(record.emit(sink, run, None, Vec::new(), 0)?)
 }

@@ -1,7 +1,17 @@
-//! An object of a trace: its members in source order, each value still the bytes of the source.
+//! An object of a trace: its members, taken one by one, each value still the bytes of the source.
 //!
-//! Records come with fields that no schema lists. Taking the known ones by name and keeping the rest
-//! makes it plain that nothing is dropped, and a value that is not looked into is never copied.
+//! Records come with fields that no schema lists. Taking the known ones by name leaves the others,
+//! which go into the run's `extra`, so nothing is dropped in silence; and a value that nobody looks
+//! into is never copied, so a call's arguments stay byte-exact.
+//!
+//! What the readers agree on:
+//!
+//! * `null` says nothing: it is an absent member everywhere ([`Object::has`] alone sees it);
+//! * of a key that stands twice the last one counts, as for the Python that wrote these files;
+//! * a member of another type than asked for **stays** among the rest, for formats whose fields vary
+//!   ([`Object::text`], [`Object::id`], [`Object::list`], [`Object::object`], [`Object::read`]), or is
+//!   an **error** with the member's name, for fields that the format fixes ([`Object::optional`],
+//!   [`Object::required`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,7 +30,12 @@ use crate::json::Json;
 pub(super) struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Object<'a> {
-    /// Reads an object; `place` names it in the error (`messages[3]`).
+    /// The object that a value is, if it is one.
+    pub(super) fn of(raw: &'a RawValue) -> Option<Self> {
+        if is_object(raw) { value(raw) } else { None }
+    }
+
+    /// The object that a value must be; `place` names it in the error (`messages[3]`).
     pub(super) fn parse(raw: &'a RawValue, place: &str) -> Result<Self, RecordError> {
         if !is_object(raw) {
             return Err(wrong_type(place, "an object"));
@@ -28,41 +43,75 @@ impl<'a> Object<'a> {
         serde_json::from_str(raw.get()).map_err(|error| within(error, place))
     }
 
-    /// The member of that name; of several, the last, as JSON parsers have it.
+    /// The member of that name.
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
-        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
+        let (_, value) = self.0.iter().rev().find(|(name, _)| name == key)?;
+        (value.get() != "null").then_some(*value)
     }
 
-    /// Takes a member out; `null` counts as absent.
+    /// True where the member is there, be it `null`.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, _)| name == key)
+    }
+
+    /// Takes a member out.
     pub(super) fn take(&mut self, key: &str) -> Option<&'a RawValue> {
-        let value = self.get(key)?;
+        let value = self.get(key);
         self.0.retain(|(name, _)| name != key);
-        (value.get() != "null").then_some(value)
+        value
     }
 
-    /// Takes a member out if it passes; one that does not stays among the rest.
+    /// Takes a member out if it passes; one that does not stays.
     pub(super) fn take_if(&mut self, key: &str, wanted: impl Fn(&RawValue) -> bool) -> Option<&'a RawValue> {
         self.get(key).filter(|value| wanted(value))?;
         self.take(key)
     }
 
-    /// Takes a member that is a string; one of another type stays among the rest.
-    pub(super) fn take_text(&mut self, key: &str) -> Option<Cow<'a, str>> {
-        self.take_if(key, is_string).and_then(text)
-    }
-
-    /// Takes a member that is an integer of 64 bits; one of another kind stays among the rest.
-    pub(super) fn take_integer(&mut self, key: &str) -> Option<i64> {
-        let value = self.get(key)?.get().parse().ok()?;
+    /// Takes a member that reads as `T`; any other stays.
+    pub(super) fn read<T: Deserialize<'a>>(&mut self, key: &str) -> Option<T> {
+        let value = value(self.get(key)?)?;
         self.take(key);
         Some(value)
     }
 
-    /// Takes a member that is a string or an integer: ids come as both.
-    pub(super) fn take_id(&mut self, key: &str) -> Option<String> {
-        self.take_text(key)
-            .map(Cow::into_owned)
-            .or_else(|| self.take_integer(key).map(|number| number.to_string()))
+    /// Takes a member that is a string; any other stays.
+    pub(super) fn text(&mut self, key: &str) -> Option<String> {
+        let text = text(self.get(key)?)?.into_owned();
+        self.take(key);
+        Some(text)
+    }
+
+    /// Takes a member that is a string or a number, as text, for ids come as both; any other stays.
+    pub(super) fn id(&mut self, key: &str) -> Option<String> {
+        self.text(key).or_else(|| Some(self.take_if(key, is_number)?.get().to_owned()))
+    }
+
+    /// Takes the elements of a member that is an array; any other stays.
+    pub(super) fn list(&mut self, key: &str) -> Option<Vec<&'a RawValue>> {
+        let elements = elements(self.get(key)?)?;
+        self.take(key);
+        Some(elements)
+    }
+
+    /// Takes the members of a member that is an object: none where it is absent, or something else,
+    /// which stays.
+    pub(super) fn object(&mut self, key: &str) -> Self {
+        let object = self.get(key).and_then(Self::of);
+        if object.is_some() {
+            self.take(key);
+        }
+        object.unwrap_or_default()
+    }
+
+    /// Takes a member, which must read as `T` where it is present.
+    pub(super) fn optional<T: Deserialize<'a>>(&mut self, key: &str) -> Result<Option<T>, RecordError> {
+        let Some(raw) = self.take(key) else { return Ok(None) };
+        serde_json::from_str(raw.get()).map(Some).map_err(|error| within(error, key))
+    }
+
+    /// Takes a member, which must be present and read as `T`.
+    pub(super) fn required<T: Deserialize<'a>>(&mut self, key: &str) -> Result<T, RecordError> {
+        self.optional(key)?.ok_or_else(|| missing(key))
     }
 
     /// Adds a member after the others.
@@ -70,20 +119,43 @@ impl<'a> Object<'a> {
         self.0.push((key, value));
     }
 
-    /// True without members.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Adds members that are not there yet: what was left of an object inside this one.
+    pub(super) fn absorb(&mut self, mut other: Self) {
+        // Before the object's own, of which the last counts.
+        other.0.append(&mut self.0);
+        *self = other;
     }
 
-    /// Names of the members, in source order.
+    /// Takes the members that `wanted` names, as the text of an object: sorted, each value as it was.
+    pub(super) fn take_object(&mut self, wanted: impl Fn(&str) -> bool) -> String {
+        let (taken, left) = std::mem::take(&mut self.0).into_iter().partition(|(name, _)| wanted(name));
+        self.0 = left;
+        let taken: BTreeMap<_, _> = Self(taken).0.into_iter().collect();
+        write_object(taken.into_iter().map(|(name, raw)| (name, raw.get())))
+    }
+
+    /// Names of the members that say something, in source order.
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| &**name)
+        self.0.iter().filter(|(_, value)| value.get() != "null").map(|(name, _)| &**name)
     }
 
-    /// What is left, by name; nulls say nothing and are left out.
+    /// The members, by name.
+    pub(super) fn members(self) -> BTreeMap<String, &'a RawValue> {
+        let last: BTreeMap<_, _> = self.0.into_iter().collect();
+        let said = last.into_iter().filter(|(_, value)| value.get() != "null");
+        said.map(|(name, value)| (name.into_owned(), value)).collect()
+    }
+
+    /// What was not taken, by name.
     pub(super) fn rest(self) -> BTreeMap<String, Json> {
-        let said = self.0.into_iter().filter(|(_, value)| value.get() != "null");
-        said.map(|(name, value)| (name.into_owned(), Json::from(value))).collect()
+        self.members().into_iter().map(|(name, value)| (name, Json::from(value))).collect()
+    }
+
+    /// What was not taken and is not empty: for harnesses that write every field of theirs, used or not.
+    pub(super) fn filled_rest(self) -> BTreeMap<String, Json> {
+        let empty = ["\"\"", "[]", "{}"];
+        let filled = self.members().into_iter().filter(|(_, value)| !empty.contains(&value.get()));
+        filled.map(|(name, value)| (name, Json::from(value))).collect()
     }
 }
 
@@ -138,6 +210,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
+/// The value as `T`, or `None` for a value of another type.
+pub(super) fn value<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}
+
 /// The decoded string, or `None` for a value of another type.
 pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
@@ -147,27 +224,19 @@ pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str(raw.get()).ok().map(Cow::Owned)
 }
 
-/// The elements of an array; `place` names it in the error.
-pub(super) fn elements<'a>(raw: &'a RawValue, place: &str) -> Result<Vec<&'a RawValue>, RecordError> {
-    if !is_array(raw) {
-        return Err(wrong_type(place, "an array"));
-    }
-    serde_json::from_str(raw.get()).map_err(|error| within(error, place))
+/// The decoded string, or the source text of a value of another type.
+pub(super) fn text_or_source(raw: &RawValue) -> String {
+    text(raw).unwrap_or(Cow::Borrowed(raw.get())).into_owned()
 }
 
-/// The number, as a double.
-pub(super) fn number(raw: &RawValue) -> Option<f64> {
-    raw.get().parse().ok().filter(|number: &f64| number.is_finite())
+/// The elements of an array, or `None` for a value of another type.
+pub(super) fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    if is_array(raw) { value(raw) } else { None }
 }
 
-/// The truth value.
-pub(super) fn boolean(raw: &RawValue) -> Option<bool> {
-    raw.get().parse().ok()
-}
-
-/// True for a string.
-pub(super) fn is_string(raw: &RawValue) -> bool {
-    raw.get().starts_with('"')
+/// True for a number.
+pub(super) fn is_number(raw: &RawValue) -> bool {
+    raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
 /// True for an array.
@@ -180,19 +249,26 @@ pub(super) fn is_object(raw: &RawValue) -> bool {
     raw.get().starts_with('{')
 }
 
-/// One JSON object of named values.
-pub(super) fn json_object<K: AsRef<str>>(members: impl IntoIterator<Item = (K, Json)>) -> Json {
+/// Named values as one JSON object; `None` without any.
+pub(super) fn json_object<K, V>(members: impl IntoIterator<Item = (K, V)>) -> Option<Json>
+where
+    K: AsRef<str>,
+    V: AsRef<str>,
+{
+    let text = write_object(members);
+    (text != "{}").then(|| Json::from_foreign(&text))
+}
+
+fn write_object<K: AsRef<str>, V: AsRef<str>>(members: impl IntoIterator<Item = (K, V)>) -> String {
     let mut out = String::from("{");
     for (key, value) in members {
-        if out.len() > 1 {
-            out.push(',');
-        }
+        out.push_str(if out.len() > 1 { "," } else { "" });
         write_string(&mut out, key.as_ref());
         out.push(':');
-        out.push_str(value.as_str());
+        out.push_str(value.as_ref());
     }
     out.push('}');
-    Json::from_foreign(&out)
+    out
 }
 
 /// The error for a field that is not what the format says.
@@ -213,28 +289,60 @@ pub(super) fn unknown_role(field: &str, word: &str) -> RecordError {
 
 fn within(error: serde_json::Error, place: &str) -> RecordError {
     let error = RecordError::from(error);
-    RecordError::new(error.code, format!("`{place}`: {}", error.reason))
+    // Line and column count from the start of the value, which says nothing of the file.
+    let reason = error.reason.rsplit_once(" at line ").map_or(&*error.reason, |(reason, _)| reason);
+    RecordError::new(error.code, format!("`{place}`: {reason}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Object, text};
+    use super::{Object, RawValue, json_object, text};
+
+    fn object(text: &str) -> Object<'_> {
+        serde_json::from_str(text).unwrap()
+    }
 
     #[test]
-    fn members_are_taken_by_name_and_the_rest_is_kept() {
-        let mut object: Object<'_> =
-            serde_json::from_str(r#"{"a":1,"b":"x\ny","n":null,"a":2,"rest":{"k":[1.50]}}"#).unwrap();
-        assert_eq!(object.take_integer("a"), Some(2));
-        assert_eq!(object.take_text("b").as_deref(), Some("x\ny"));
-        assert_eq!(object.take_text("rest"), None, "a value of another type stays");
-        let rest = object.rest();
-        assert_eq!(rest.keys().collect::<Vec<_>>(), ["rest"]);
-        assert_eq!(rest["rest"].as_str(), r#"{"k":[1.5]}"#);
+    fn what_is_not_taken_is_left() {
+        let mut object = object(r#"{"a":1,"b":"x\ny","n":null,"e":{},"a":2,"rest":{"k":[1.50]}}"#);
+        assert_eq!(object.text("rest"), None, "a value of another type stays");
+        assert_eq!(object.id("a").as_deref(), Some("2"));
+        assert_eq!(object.text("b").as_deref(), Some("x\ny"));
+        assert!(object.has("n") && object.get("n").is_none() && object.take("n").is_none());
+        assert!(!object.has("n") && !object.has("a"));
+        assert_eq!(json_object(object.clone().rest()).unwrap().as_str(), r#"{"e":{},"rest":{"k":[1.5]}}"#);
+        assert_eq!(object.clone().filled_rest().into_keys().collect::<Vec<_>>(), ["rest"]);
+        assert_eq!(object.take_object(|key| key == "rest"), r#"{"rest":{"k":[1.50]}}"#);
+        assert_eq!(json_object(object.filled_rest()), None);
+    }
+
+    #[test]
+    fn a_fixed_field_is_an_error_where_it_is_something_else() {
+        let mut object = object(r#"{"a":"1","n":null,"l":[1]}"#);
+        let error = object.required::<u64>("a").unwrap_err();
+        assert_eq!((error.code, error.reason.starts_with("`a`: ")), ("wrong-type", true));
+        assert_eq!(object.optional::<String>("n"), Ok(None));
+        assert_eq!(object.required::<String>("n").unwrap_err().code, "missing-field");
+        let code = |text: &str| {
+            let record = serde_json::from_str::<Object<'_>>(text).unwrap_err();
+            crate::importers::RecordError::from(record).code
+        };
+        assert_eq!(
+            (code("[1]"), code("nonsense"), code(r#"{"a": 1"#)),
+            ("wrong-type", "invalid-json", "truncated")
+        );
+    }
+
+    #[test]
+    fn an_objects_own_members_count_before_those_it_absorbs() {
+        let mut outer = object(r#"{"a":1,"b":null}"#);
+        outer.absorb(object(r#"{"a":2,"b":3,"c":4}"#));
+        assert_eq!(outer.members().into_values().map(RawValue::get).collect::<String>(), "14");
     }
 
     #[test]
     fn text_borrows_where_it_can() {
-        let raw: &serde_json::value::RawValue = serde_json::from_str(r#""plain""#).unwrap();
+        let raw: &RawValue = serde_json::from_str(r#""plain""#).unwrap();
         assert!(matches!(text(raw), Some(std::borrow::Cow::Borrowed("plain"))));
     }
 }

@@ -10,7 +10,7 @@ mod outcome;
 use serde_json::value::RawValue;
 
 use self::event::Events;
-use super::members::{Object, elements};
+use super::object::{Object, elements};
 use super::slice::{self, Layout, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source, instance};
 use crate::json::Json;
@@ -65,8 +65,8 @@ fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     let (output, events) = if let Some(events) = elements(raw) {
         (Object::default(), events)
     } else {
-        let mut output = Object::of(raw)?;
-        let history = output.elements("history");
+        let mut output = Object::parse(raw, "run")?;
+        let history = output.list("history");
         // A run that failed before its first event has `null` there.
         let none = (output.has("history") && output.get("history").is_none()).then(Vec::new);
         let missing = || RecordError::new("missing-field", "expected an array `history`");
@@ -109,14 +109,14 @@ fn describe(run: &mut Trajectory, reader: Events, mut output: Object) {
         }
         (None, None) => Task::from_goal(goal),
     };
-    let metadata = output.get("metadata").and_then(|raw| Object::of(raw).ok());
+    let metadata = output.get("metadata").and_then(Object::of);
     let mut metadata = metadata.unwrap_or_default();
     let model = metadata.object("llm_config").text("model").or(reader.model);
     for agent in &mut run.agents {
         agent.model.clone_from(&model);
     }
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: metadata.text("git_commit") });
-    if let Some(steps) = metadata.scalar("max_iterations") {
+    if let Some(steps) = metadata.read("max_iterations") {
         run.budget = Some(Budget { steps: Some(steps), ..Budget::default() });
     }
     run.tools = reader.tools;
@@ -126,12 +126,12 @@ fn describe(run: &mut Trajectory, reader: Events, mut output: Object) {
     run.hidden.verifier_output = scored.output;
     run.verifier = scored.verifier.map(|name| VerifierRef { name: name.to_owned(), version: None });
     run.finish(scored.outcome);
-    run.extra = output.rest();
+    run.extra = output.filled_rest();
 }
 
 /// Repository and number of the issue that a resolver's run was given.
 fn issue(output: &Object) -> Option<(String, String)> {
-    let mut issue = Object::of(output.get("issue")?).ok()?;
+    let mut issue = Object::of(output.get("issue")?)?;
     let (owner, name) = issue.text("owner").zip(issue.text("repo"))?;
     Some((format!("{owner}/{name}"), issue.id("number")?))
 }

@@ -148,10 +148,9 @@ impl Probe {
                 }
             }
             match values.as_slice() {
-                [] => Shape::Text,
                 [Outline::Object(_)] => Shape::Object,
                 [Outline::Array(_)] => Shape::Array,
-                [_] => Shape::Text,
+                [] | [_] => Shape::Text,
                 _ => Shape::Lines,
             }
         };

@@ -9,13 +9,16 @@
 //!   test_feedback[]?, solution}`: implementations and reflections alternate; `solution` is the last
 //!   implementation, the agent's own. `test` judges it and is hidden. `is_solved` may be missing.
 //!
-//! An entry says nothing that tells it from the same entry of another trial, so it is identified by its
-//! file's bytes and its position. The trial is the file name's number, as a hint. The task is only an index, so its key is the family, told
-//! from the reflections' words, and the name.
+//! A results entry says nothing that tells it from the same entry of another trial, and a trial that
+//! solved nothing new writes the file of the trial before it again, byte for byte. Only the file's name
+//! says which trial it is, so the trial is part of the run's identity, beside the file's bytes and the
+//! entry's position. The task is only an index: its key is the family, told from the reflections'
+//! words, and the name.
 
-use super::fields::Fields;
+use super::object::Object;
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, Shape, Sink, Source};
+use crate::json::Json;
 use crate::task::{EnvironmentRef, Task};
 use crate::trajectory::{Node, Outcome, Part, Role, Trajectory};
 
@@ -91,7 +94,7 @@ struct Results {
 
 impl Results {
     fn result(&self, format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-        let mut fields = Fields::read(&record.bytes)?;
+        let mut fields: Object<'_> = record.parse()?;
         let name: String = fields.required("name")?;
         let memory: Vec<String> = fields.required("memory")?;
         let solved: Option<bool> = fields.optional("is_success")?;
@@ -115,13 +118,14 @@ impl Results {
             None => Outcome::unknown(),
         });
         run.extra = fields.rest();
-        let native = format!("{}/{}", self.sha256, record.index);
+        let trial = self.trial.map_or_else(String::new, |trial| format!("trial {trial}/"));
+        let native = format!("{trial}{}/{}", self.sha256, record.index);
         Ok(record.emit(sink, run, Some(native), Vec::new(), 0)?)
     }
 }
 
 fn attempts(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut fields = Fields::read(&record.bytes)?;
+    let mut fields: Object<'_> = record.parse()?;
     let prompt: String = fields.required("prompt")?;
     let solved: Option<bool> = fields.optional("is_solved")?;
     let implementations: Vec<String> = fields.optional("implementations")?.unwrap_or_default();
@@ -155,8 +159,8 @@ fn attempts(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(),
         Some(solved) => Outcome::from_flag(solved, "is_solved"),
         None => Outcome::unknown(),
     });
-    run.hidden.verifier_output = fields.json("test");
-    run.hidden.gold = fields.json("canonical_solution");
+    run.hidden.verifier_output = fields.take("test").map(Json::from);
+    run.hidden.gold = fields.take("canonical_solution").map(Json::from);
     run.extra = fields.rest();
     Ok(record.emit(sink, run, None, Vec::new(), 0)?)
 }

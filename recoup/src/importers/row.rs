@@ -4,7 +4,7 @@
 use serde_json::value::RawValue;
 
 use super::Scoring;
-use super::object::{Object, boolean, is_object, json_object, number};
+use super::object::{Object, is_object, json_object, value};
 use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{Node, Outcome, Role, Trajectory};
@@ -25,24 +25,23 @@ const GOLD: [&str; 5] = ["ground_truth", "expected_answer", "gold_answer", "gold
 pub(super) fn settle(run: &mut Trajectory, mut row: Object<'_>, scoring: &Scoring) -> Option<String> {
     let outcome = outcome(&row, scoring);
     let judged = take_judged(&mut row, scoring);
-    run.hidden.verifier_output = (!judged.is_empty()).then(|| json_object(judged));
+    run.hidden.verifier_output = json_object(judged);
     let gold: Vec<(&str, Json)> =
         GOLD.iter().filter_map(|name| Some((*name, row.take(name)?.into()))).collect();
     run.hidden.gold = match gold.as_slice() {
-        [] => None,
         [(_, only)] => Some(only.clone()),
-        _ => Some(json_object(gold)),
+        _ => json_object(gold),
     };
-    let task = TASK_IDS.iter().find_map(|name| row.take_id(name));
+    let task = TASK_IDS.iter().find_map(|name| row.id(name));
     run.task = task.map_or_else(|| derived_task(run), |key| Task::named(key, goal(run)));
-    run.trial = row.take_integer("trial");
-    run.seed = row.take_integer("seed");
-    let native = RUN_IDS.iter().find_map(|name| row.take_text(name)).map(std::borrow::Cow::into_owned);
+    run.trial = row.read("trial");
+    run.seed = row.read("seed");
+    let native = RUN_IDS.iter().find_map(|name| row.text(name));
     if !run.agents.is_empty()
-        && let Some(model) = row.take_text("model")
+        && let Some(model) = row.text("model")
     {
         for agent in &mut run.agents {
-            agent.model = Some(model.clone().into_owned());
+            agent.model = Some(model.clone());
         }
     }
     run.extra.extend(row.rest());
@@ -76,10 +75,10 @@ pub(crate) fn derived_task(run: &Trajectory) -> Task {
 pub(super) fn outcome(row: &Object<'_>, scoring: &Scoring) -> Outcome {
     let scores = scores(row, scoring);
     let flags: Vec<(&str, bool)> =
-        FLAGS.iter().filter_map(|name| Some((*name, boolean(row.get(name)?)?))).collect();
+        FLAGS.iter().filter_map(|name| Some((*name, value(row.get(name)?)?))).collect();
     match (&scoring.score, flags.as_slice()) {
         (Some(name), _) if !scores.iter().any(|(scorer, _)| scorer == name) => {
-            let flag = row.get(name).and_then(boolean);
+            let flag = row.get(name).and_then(value);
             flag.map_or_else(|| scoring.outcome(&scores, 1.0), |passed| Outcome::from_flag(passed, name))
         }
         (None, [(name, passed), others @ ..]) => {
@@ -100,10 +99,9 @@ fn scores(row: &Object<'_>, scoring: &Scoring) -> Vec<(String, f64)> {
     let mut scores: Vec<(String, f64)> = SCORES
         .into_iter()
         .chain(chosen)
-        .filter_map(|name| Some((name.to_owned(), number(row.get(name)?)?)))
+        .filter_map(|name| Some((name.to_owned(), value(row.get(name)?)?)))
         .collect();
-    let named =
-        row.get("scores").filter(|raw| is_object(raw)).and_then(|raw| Object::parse(raw, "scores").ok());
+    let named = row.get("scores").and_then(Object::of);
     for (name, value) in named.map(Object::rest).unwrap_or_default() {
         if let Ok(value) = value.as_str().parse() {
             scores.push((name, value));
@@ -114,7 +112,7 @@ fn scores(row: &Object<'_>, scoring: &Scoring) -> Vec<(String, f64)> {
 
 /// Takes out what a verifier said: it is hidden from judges and views.
 fn take_judged(row: &mut Object<'_>, scoring: &Scoring) -> Vec<(String, Json)> {
-    let scorer = |raw: &RawValue| number(raw).is_some() || boolean(raw).is_some();
+    let scorer = |raw: &RawValue| value::<f64>(raw).is_some() || value::<bool>(raw).is_some();
     let names = FLAGS.into_iter().chain(SCORES).chain(scoring.score.as_deref());
     let mut judged: Vec<(String, Json)> =
         names.filter_map(|name| Some((name.to_owned(), row.take_if(name, scorer)?.into()))).collect();

@@ -4,13 +4,13 @@
 //! It has no call ids and no roles beyond `from`; a `function_call` turn holds one call, or a list of
 //! parallel ones, as JSON in its text.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
+use super::function_call::function;
 use super::object::{Object, elements, json_object, missing, unknown_role};
-use super::openai_chat::{emit_losses, function, take_tools};
+use super::openai_chat::{emit_losses, take_tools};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row};
 use crate::task::Task;
@@ -58,11 +58,11 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
     let mut row: Object<'_> = record.parse()?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut losses = BTreeSet::new();
-    if let Some(system) = row.take_text("system").filter(|system| !system.is_empty()) {
+    if let Some(system) = row.text("system").filter(|system| !system.is_empty()) {
         run.push(Node::new(Role::System, "system", vec![Part::text(system)]));
     }
-    let turns = row.take("conversations").ok_or_else(|| missing("conversations"))?;
-    for (index, raw) in elements(turns, "conversations")?.into_iter().enumerate() {
+    let turns: Vec<&RawValue> = row.required("conversations")?;
+    for (index, raw) in turns.into_iter().enumerate() {
         let node = turn(raw)
             .map_err(|error| RecordError::new(error.code, format!("conversations[{index}]: {error}")))?;
         run.push(node);
@@ -76,9 +76,9 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
 
 fn turn(raw: &RawValue) -> Result<Node, RecordError> {
     let mut turn = Object::parse(raw, "turn")?;
-    let from = turn.take_text("from").ok_or_else(|| missing("from"))?;
+    let from = turn.text("from").ok_or_else(|| missing("from"))?;
     let role = role(&from).ok_or_else(|| unknown_role("from", &from))?;
-    let value = turn.take_text("value").map(Cow::into_owned);
+    let value = turn.text("value");
     let parts = match (role, value) {
         (Role::Tool, value) => {
             let parts = value.map(Part::text).into_iter().collect();
@@ -93,20 +93,20 @@ fn turn(raw: &RawValue) -> Result<Node, RecordError> {
     let mut node = Node::new(role, role.as_str(), parts);
     node.occurrence.sampled = role == Role::Assistant;
     let rest = turn.rest();
-    node.occurrence.extra = (!rest.is_empty()).then(|| json_object(rest));
+    node.occurrence.extra = json_object(rest);
     Ok(node)
 }
 
 /// The calls that a `function_call` turn holds, or `None` where its text is not that.
 fn calls(value: &str) -> Option<Vec<Part>> {
     let raw: &RawValue = serde_json::from_str(value).ok()?;
-    let list = if raw.get().starts_with('[') { elements(raw, "function_call").ok()? } else { vec![raw] };
+    let list = elements(raw).unwrap_or_else(|| vec![raw]);
     let call = |raw| {
-        let mut call = Object::parse(raw, "function_call").ok()?;
-        let id = call.take_text("id").map(Cow::into_owned);
-        let part = function(&mut call, id).ok()?;
+        let mut call = Object::of(raw)?;
+        let id = call.text("id");
+        let part = function(&mut call, id)?;
         // A member that a call has no place for would be lost: keep the whole as it stands.
-        call.is_empty().then_some(Part::ToolCall(part))
+        call.keys().next().is_none().then_some(Part::ToolCall(part))
     };
     list.into_iter().map(call).collect()
 }

@@ -21,6 +21,9 @@ use crate::trajectory::{NativeId, Trajectory};
 use crate::verdict::ReferenceLabel;
 use crate::warning::{ByteSpan, Loss, Quarantine};
 
+/// Characters kept of what the parser says of a record.
+const REASON_CHARACTERS_MAX: usize = 200;
+
 /// How the records of a file lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -80,7 +83,9 @@ impl From<serde_json::Error> for RecordError {
             serde_json::error::Category::Eof => "truncated",
             _ => "invalid-json",
         };
-        Self::new(code, error.to_string())
+        // The parser repeats a value of the wrong type, however long the trace made it.
+        let reason = error.to_string().chars().take(REASON_CHARACTERS_MAX).collect::<String>();
+        Self::new(code, reason)
     }
 }
 

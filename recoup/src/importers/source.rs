@@ -516,7 +516,7 @@ mod tests {
     use std::io::Read as _;
     use std::sync::Arc;
 
-    use super::{ImportOptions, Source, sources_from_paths};
+    use super::{Source, sources_from_paths};
 
     #[test]
     fn a_sibling_never_leaves_the_folder() {
@@ -561,7 +561,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("a.json", folder.path().join("link.json")).unwrap();
         let given = folder.path().to_string_lossy().into_owned();
-        let (sources, problems) = sources_from_paths(&[given.clone()], &Arc::new(ImportOptions::default()));
+        let (sources, problems) = sources_from_paths(std::slice::from_ref(&given), &Arc::default());
         let names: Vec<&str> = sources.iter().map(Source::name).collect();
         assert_eq!(names, ["a.json", "b.json"]);
         assert_eq!(problems.len(), 1);

@@ -4,6 +4,9 @@
 //! The nodes are the history's messages. A step's figures stand with the turn it sampled; prompts that
 //! differ from the history are branches of their own ([`prompts`]). `exit_status` says how a run ended
 //! and nothing about success, which the evaluation's `report.json` holds ([`report`]).
+//!
+//! Runs that failed to start are often equal byte for byte; where only the file's name says which
+//! instance it is, the instance is part of the run's identity.
 
 mod prompts;
 mod report;
@@ -14,7 +17,7 @@ use serde_json::value::RawValue;
 
 use self::prompts::Prompts;
 use super::harness_message::message;
-use super::members::{Object, extra};
+use super::object::{Object, json_object};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source, instance};
 use crate::json::Json;
@@ -65,9 +68,9 @@ fn failed_to_start(record: &Outline) -> bool {
 }
 
 fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut file = Object::from_slice(&record.bytes)?;
-    let history = file.elements("history");
-    let steps = file.elements("trajectory").unwrap_or_default();
+    let mut file: Object<'_> = record.parse()?;
+    let history = file.list("history");
+    let steps = file.list("trajectory").unwrap_or_default();
     let history = history.ok_or_else(|| RecordError::new("missing-field", "expected an array `history`"))?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut prompts = Prompts::default();
@@ -98,7 +101,7 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
         run.extra.insert("steps_outside_history".to_owned(), steps);
     }
     for (node, rest) in run.nodes.iter_mut().zip(&rests) {
-        node.occurrence.extra = extra(rest);
+        node.occurrence.extra = json_object(rest);
     }
     for step in &steps {
         prompts.walk(&mut run, &step.prompt)?;
@@ -107,9 +110,10 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
         let reason = "what a prompt says of a message beside its text is kept once, as in the history";
         sink.loss(Loss::new(FORMAT, "trajectory[].messages", reason))?;
     }
-    let outcome = describe(&mut run, source, file);
+    let (outcome, named_by_file) = describe(&mut run, source, file);
     prompts::finish(&mut run, last, outcome);
-    record.emit(sink, run, None, Vec::new(), 0)?;
+    let native = named_by_file.map(|instance| format!("{instance}/{}", record.sha256));
+    record.emit(sink, run, native, Vec::new(), 0)?;
     Ok(())
 }
 
@@ -124,12 +128,12 @@ struct Step<'a> {
 
 impl<'a> Step<'a> {
     fn read(raw: &'a RawValue) -> Result<Self, RecordError> {
-        let mut step = Object::of(raw)?;
-        let prompt = step.elements("query").or_else(|| step.elements("messages")).unwrap_or_default();
+        let mut step = Object::parse(raw, "trajectory[]")?;
+        let prompt = step.list("query").or_else(|| step.list("messages")).unwrap_or_default();
         let (response, observation) = (step.text("response"), step.text("observation"));
         // Old files hold the state as a JSON text, new ones as an object.
         let state = step.text("state");
-        let mut rest = step.rest();
+        let mut rest = step.filled_rest();
         if let Some(state) = state.filter(|state| !state.is_empty()) {
             rest.insert("state".to_owned(), Json::from_foreign(&state));
         }
@@ -189,8 +193,9 @@ fn place_steps(
     unplaced
 }
 
-/// Fills in what the file says of the run beside its messages, and returns how it ended.
-fn describe(run: &mut Trajectory, source: &Source, mut file: Object) -> Outcome {
+/// Fills in what the file says of the run beside its messages, and returns how it ended and, where
+/// only the file's name tells it, which instance it is.
+fn describe(run: &mut Trajectory, source: &Source, mut file: Object) -> (Outcome, Option<String>) {
     let configuration = file.text("replay_config").map(|text| Json::from_foreign(&text));
     let configuration = configuration.or_else(|| file.take("replay_config").map(Json::from));
     let configured = configuration.as_ref().map(Json::to_value).unwrap_or_default();
@@ -201,8 +206,9 @@ fn describe(run: &mut Trajectory, source: &Source, mut file: Object) -> Outcome 
     let named = configured.pointer("/problem_statement/id").and_then(|id| id.as_str()).map(str::to_owned);
     let environment = file.text("environment");
     let file_name = source.name().strip_suffix(".traj").map(str::to_owned);
-    let id =
-        named.or_else(|| environment.clone().filter(is_instance)).or_else(|| file_name.filter(is_instance));
+    let inside = named.or_else(|| environment.clone().filter(is_instance));
+    let named_by_file = file_name.filter(|name| inside.is_none() && is_instance(name));
+    let id = inside.or_else(|| named_by_file.clone());
     let asks = |node: &&Node| node.role == Role::User && node.agent == "user";
     let is_own = |node: &&Node| asks(node) && !node.occurrence.copied_context;
     let asked = run.nodes.iter().find(is_own).or_else(|| run.nodes.iter().find(asks));
@@ -224,18 +230,18 @@ fn describe(run: &mut Trajectory, source: &Source, mut file: Object) -> Outcome 
     }
     run.extra.extend(environment.map(|name| ("environment".to_owned(), Json::string(&name))));
     run.extra.extend(configuration.map(|value| ("replay_config".to_owned(), value)));
-    run.extra.extend(info.into_extra().map(|info| ("info".to_owned(), info)));
-    run.extra.extend(file.rest());
+    run.extra.extend(json_object(info.filled_rest()).map(|info| ("info".to_owned(), info)));
+    run.extra.extend(file.filled_rest());
     let mut outcome = Outcome::unknown();
     if let Some(report) = report::find(source, id.as_deref()) {
         run.hidden.verifier_output = Some(report.output);
         run.verifier = Some(VerifierRef { name: "swe-bench".to_owned(), version: None });
         outcome = report.outcome;
     }
-    match exit_status {
-        Some(status) => outcome.ended(termination(&status), status),
-        None => outcome,
+    if let Some(status) = exit_status {
+        outcome = outcome.ended(termination(&status), status);
     }
+    (outcome, named_by_file)
 }
 
 /// How a run ended by its `exit_status`; `submitted (exit_cost)` submitted what it had when the budget

@@ -12,7 +12,7 @@ mod ticks;
 use std::collections::BTreeSet;
 
 use self::experiment::Experiment;
-use super::object::{Object, elements, is_array, is_object, json_object, missing, number};
+use super::object::{Object, is_object, json_object, missing};
 use super::openai_chat::emit_losses;
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Layout, Outline, Probe, Scoring, Sink, Source, row};
@@ -81,16 +81,14 @@ fn read(
     let mut row: Object<'_> = record.parse()?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut losses = BTreeSet::new();
-    let native = row.take_id("id").ok_or_else(|| missing("id"))?;
-    let task_id = row.take_id("task_id").ok_or_else(|| missing("task_id"))?;
-    let ended = row.take_text("termination_reason").unwrap_or_default().into_owned();
-    for raw in
-        row.take_if("messages", is_array).map(|raw| elements(raw, "messages")).transpose()?.iter().flatten()
-    {
+    let native = row.id("id").ok_or_else(|| missing("id"))?;
+    let task_id = row.id("task_id").ok_or_else(|| missing("task_id"))?;
+    let ended = row.text("termination_reason").unwrap_or_default();
+    for raw in row.list("messages").unwrap_or_default() {
         message::push(raw, &mut run, &mut losses)?;
     }
-    if let Some(raw) = row.take_if("ticks", is_array) {
-        ticks::read(raw, &mut run, &mut losses)?;
+    if let Some(ticks) = row.list("ticks") {
+        ticks::read(&ticks, &mut run, &mut losses)?;
     }
     let reward_info = row.take_if("reward_info", is_object);
     run.hidden.verifier_output = reward_info.map(Json::from);
@@ -99,15 +97,14 @@ fn read(
         .into_iter()
         .filter_map(|key| Some((key, row.take(key)?.into())))
         .collect();
-    run.hidden.reference = (!reviews.is_empty()).then(|| json_object(reviews));
+    run.hidden.reference = json_object(reviews);
     run.task = Task::named(experiment.task_key(&task_id), row::goal(&run));
-    run.trial = row.take_integer("trial");
-    run.seed = row.take_integer("seed");
+    run.trial = row.read("trial");
+    run.seed = row.read("seed");
     run.verifier = reward_info.map(|_| VerifierRef { name: "tau2 reward".to_owned(), version: None });
-    let policy = row.take_text("policy");
+    let policy = row.text("policy");
     experiment.describe(&mut run, &task_id, policy.as_deref(), &mut losses);
-    let reward =
-        reward_info.and_then(|raw| Object::parse(raw, "reward_info").ok()?.take("reward")).and_then(number);
+    let reward = reward_info.and_then(|raw| Object::of(raw)?.read("reward"));
     let outcome = outcome(reward, &ended, scoring);
     run.extra.extend(row.rest());
     run.finish(outcome);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::object::{Object, elements, is_object, json_object, missing, number};
+use super::object::{Object, json_object, missing};
 use super::openai_chat::{emit_losses, is_conversation, push_messages};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source, row};
@@ -48,15 +48,13 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
     let mut row: Object<'_> = record.parse()?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut losses = BTreeSet::new();
-    let traj = row.take("traj").ok_or_else(|| missing("traj"))?;
-    let messages = elements(traj, "traj")?.into_iter().map(|raw| Object::parse(raw, "traj[]"));
-    push_messages(messages.collect::<Result<_, _>>()?, &mut run, &mut losses)?;
-    let task_id = row.take_id("task_id").ok_or_else(|| missing("task_id"))?;
-    let reward = row.take("reward").and_then(number).ok_or_else(|| missing("reward"))?;
-    let mut info = Object::parse(row.take("info").ok_or_else(|| missing("info"))?, "info")?;
+    push_messages(row.required("traj")?, &mut run, &mut losses)?;
+    let task_id = row.id("task_id").ok_or_else(|| missing("task_id"))?;
+    let reward = row.required("reward")?;
+    let mut info: Object<'_> = row.required("info")?;
     let reward_info = info.take("reward_info");
     run.hidden.verifier_output = reward_info.map(Json::from);
-    take_task(&mut info, &mut run)?;
+    take_task(&mut info, &mut run);
     let domain =
         run.nodes.first().filter(|node| node.role == Role::System).and_then(|node| domain(&node.text()));
     run.environment =
@@ -64,10 +62,10 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
     let key =
         domain.map_or_else(|| format!("{FORMAT}/{task_id}"), |domain| format!("{FORMAT}/{domain}/{task_id}"));
     run.task = Task::named(key, row::goal(&run));
-    run.trial = row.take_integer("trial");
+    run.trial = row.read("trial");
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: None });
     run.verifier = Some(VerifierRef { name: "tau-bench reward".to_owned(), version: None });
-    let outcome = outcome(&run, reward, reward_info.is_some(), info.take_text("error").as_deref(), scoring);
+    let outcome = outcome(&run, reward, reward_info.is_some(), info.text("error").as_deref(), scoring);
     run.extra.extend(row.rest());
     run.extra.extend(info.rest());
     run.finish(outcome);
@@ -77,14 +75,12 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
 }
 
 /// Gold actions and outputs are hidden; what the user simulator was told is kept beside the run.
-fn take_task(info: &mut Object<'_>, run: &mut Trajectory) -> Result<(), Stop> {
-    let Some(raw) = info.take_if("task", is_object) else { return Ok(()) };
-    let mut task = Object::parse(raw, "info.task")?;
+fn take_task(info: &mut Object<'_>, run: &mut Trajectory) {
+    let mut task = info.object("task");
     let gold: Vec<(&str, Json)> =
         ["actions", "outputs"].into_iter().filter_map(|key| Some((key, task.take(key)?.into()))).collect();
-    run.hidden.gold = (!gold.is_empty()).then(|| json_object(gold));
+    run.hidden.gold = json_object(gold);
     run.extra.extend(task.rest().into_iter().map(|(key, value)| (format!("task.{key}"), value)));
-    Ok(())
 }
 
 /// The domain, from the heading of the policy that opens the system prompt: `# Airline Agent Policy`.

@@ -11,7 +11,7 @@ mod tree;
 
 use serde_json::value::RawValue;
 
-use super::members::{Object, elements, text};
+use super::object::{Object, elements, json_object, text};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source};
 use crate::json::Json;
@@ -57,7 +57,7 @@ fn holds_answers(record: &Outline) -> bool {
 }
 
 fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let file = Object::from_slice(&record.bytes)?;
+    let file: Object<'_> = record.parse()?;
     if file.has("tree") {
         let run = tree_run(file, sink)?;
         record.emit(sink, run, None, Vec::new(), 0)?;
@@ -67,9 +67,9 @@ fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
         record.emit(sink, details_run(file, None)?, None, Vec::new(), 0)?;
         return Ok(());
     }
-    for (part, (id, answer)) in file.into_members().enumerate() {
+    for (part, (id, answer)) in file.members().into_iter().enumerate() {
         record.attempt(sink, |record, sink| {
-            let run = details_run(Object::of(answer)?, Some(&id))?;
+            let run = details_run(Object::parse(answer, &id)?, Some(&id))?;
             record.emit(sink, run, None, Vec::new(), part as u64)?;
             Ok(())
         })?;
@@ -84,16 +84,15 @@ fn tree_run(mut file: Object, sink: &mut dyn Sink) -> Result<Trajectory, Stop> {
     let root: tree::TreeNode = serde_json::from_str(search.take("tree").ok_or_else(missing)?.get())?;
     let query = answer.text("query").unwrap_or_default();
     let mut run = Trajectory::new(FORMAT, Task::from_goal(query.as_str()));
-    let messages = answer.elements("train_messages").unwrap_or_default();
+    let messages = answer.list("train_messages").unwrap_or_default();
     let system_prompt = messages.first().and_then(|messages| system_prompt(messages));
     run.agents.push(Agent { name: AGENT.to_owned(), model: None, system_prompt });
-    run.tools = answer.elements("function").unwrap_or_default().into_iter().filter_map(tool).collect();
+    run.tools = answer.list("function").unwrap_or_default().into_iter().filter_map(tool).collect();
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: None });
     run.verifier = Some(VerifierRef { name: "win".to_owned(), version: None });
-    let step_limit =
-        file.get("forward_args").and_then(|raw| Object::of(raw).ok()?.scalar("single_chain_max_step"));
-    tree::read(&mut run, root, &query, file.scalar("win"), step_limit);
-    let candidates = file.elements("compare_candidates").unwrap_or_default();
+    let step_limit = file.get("forward_args").and_then(|raw| Object::of(raw)?.read("single_chain_max_step"));
+    tree::read(&mut run, root, &query, file.read("win"), step_limit);
+    let candidates = file.list("compare_candidates").unwrap_or_default();
     let repeats = [
         ("answer_generation.train_messages", !messages.is_empty()),
         ("compare_candidates", !candidates.is_empty()),
@@ -101,9 +100,9 @@ fn tree_run(mut file: Object, sink: &mut dyn Sink) -> Result<Trajectory, Stop> {
     for (field, _) in repeats.into_iter().filter(|(_, present)| *present) {
         sink.loss(Loss::new(FORMAT, field, "renders paths of the tree again"))?;
     }
-    run.extra = answer.rest();
-    run.extra.extend(search.into_extra().map(|search| ("tree".to_owned(), search)));
-    run.extra.extend(file.rest());
+    run.extra = answer.filled_rest();
+    run.extra.extend(json_object(search.filled_rest()).map(|search| ("tree".to_owned(), search)));
+    run.extra.extend(file.filled_rest());
     Ok(run)
 }
 
@@ -116,17 +115,17 @@ fn details_run(mut file: Object, id: Option<&str>) -> Result<Trajectory, RecordE
     // The query's id counts within one of the benchmark's groups only.
     let mut run = Trajectory::new(FORMAT, Task::from_goal(query));
     run.extra.extend(id.map(|id| ("query_id".to_owned(), Json::string(id))));
-    run.tools = file.elements("available_tools").unwrap_or_default().into_iter().filter_map(tool).collect();
+    run.tools = file.list("available_tools").unwrap_or_default().into_iter().filter_map(tool).collect();
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: None });
     details::read(&mut run, roots);
-    run.extra.extend(answer.rest());
-    run.extra.extend(file.rest());
+    run.extra.extend(answer.filled_rest());
+    run.extra.extend(file.filled_rest());
     Ok(run)
 }
 
 /// A tool as the file offers it, bare or in OpenAI's form.
 fn tool(raw: &RawValue) -> Option<Tool> {
-    let mut tool = Object::of(raw).ok()?;
+    let mut tool = Object::of(raw)?;
     if tool.get("function").is_some() {
         tool = tool.object("function");
     }
@@ -139,7 +138,7 @@ fn tool(raw: &RawValue) -> Option<Tool> {
 
 /// The system message that every rendered path starts with.
 fn system_prompt(messages: &RawValue) -> Option<String> {
-    let mut first = Object::of(elements(messages)?.first()?).ok()?;
+    let mut first = Object::of(elements(messages)?.first()?)?;
     let is_system = first.take("role").and_then(text).as_deref() == Some("system");
     if is_system { first.text("content") } else { None }
 }

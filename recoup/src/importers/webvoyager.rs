@@ -9,7 +9,7 @@
 use serde_json::value::RawValue;
 
 use super::beside::picture;
-use super::fields::Fields;
+use super::object::{Object, elements, json_object, text, wrong_type};
 use super::slice::{self, Stop};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source};
 use crate::task::{EnvironmentRef, Task};
@@ -58,7 +58,7 @@ fn interaction(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn
     let mut turns = 0;
     let mut answered = false;
     for message in messages {
-        let mut message = Fields::of(message)?;
+        let mut message = Object::parse(message, "message")?;
         let role: String = message.required("role")?;
         let mut parts = contents(message.required("content")?)?;
         let mut node = match role.as_str() {
@@ -87,7 +87,7 @@ fn interaction(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn
                 return Err(RecordError::new("wrong-type", reason).into());
             }
         };
-        node.occurrence.extra = message.rest_object();
+        node.occurrence.extra = json_object(message.rest());
         run.push(node);
     }
     run.task = task(&run, source);
@@ -99,12 +99,12 @@ fn interaction(format: &str, source: &Source, record: &RawRecord, sink: &mut dyn
 
 /// The parts of a message; a picture is opaque until its file is known.
 fn contents(content: &RawValue) -> Result<Vec<Part>, RecordError> {
-    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+    if let Some(text) = text(content) {
         return Ok(vec![Part::text(text)]);
     }
-    let parts: Vec<&RawValue> = serde_json::from_str(content.get())?;
+    let parts = elements(content).ok_or_else(|| wrong_type("content", "a text or a list of parts"))?;
     let part = |raw: &RawValue| {
-        let mut fields = Fields::of(raw)?;
+        let mut fields = Object::parse(raw, "content[]")?;
         let kind: String = fields.required("type")?;
         Ok(match fields.optional::<String>("text")? {
             Some(text) if kind == "text" => Part::text(text),

@@ -4,11 +4,9 @@
 //! prompts; hand-crafted ones put the author in `role`, with a remark in parentheses
 //! ("Orchestrator (thought)"). Calls and code are free text in both.
 
-use std::borrow::Cow;
-
 use serde_json::value::RawValue;
 
-use super::object::{Object, elements, is_object, json_object, missing};
+use super::object::{Object, json_object, missing};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row};
 use crate::json::Json;
@@ -46,17 +44,15 @@ impl Importer for WhoAndWhen {
 fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
     let mut row: Object<'_> = record.parse()?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
-    let history = row.take("history").ok_or_else(|| missing("history"))?;
-    for (index, raw) in elements(history, "history")?.into_iter().enumerate() {
+    let history: Vec<&RawValue> = row.required("history")?;
+    for (index, raw) in history.into_iter().enumerate() {
         let node = message(raw, index == 0)
             .map_err(|error| RecordError::new(error.code, format!("history[{index}]: {error}")))?;
         run.push(node);
     }
-    if let Some(raw) = row.take_if("system_prompt", is_object) {
-        set_prompts(Object::parse(raw, "system_prompt")?, &mut run);
-    }
-    let question = row.take_text("question").unwrap_or_default().into_owned();
-    run.task = match row.take_id("question_ID") {
+    set_prompts(row.object("system_prompt"), &mut run);
+    let question = row.text("question").unwrap_or_default();
+    run.task = match row.id("question_ID") {
         Some(id) => Task::named(format!("{FORMAT}/{id}"), question),
         None => Task::from_goal(question),
     };
@@ -71,19 +67,19 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
 
 fn message(raw: &RawValue, first: bool) -> Result<Node, RecordError> {
     let mut message = Object::parse(raw, "message")?;
-    let word = message.take_text("role").ok_or_else(|| missing("role"))?;
-    let name = message.take_text("name").filter(|name| !name.is_empty());
+    let word = message.text("role").ok_or_else(|| missing("role"))?;
+    let name = message.text("name").filter(|name| !name.is_empty());
     let author = name.as_deref().unwrap_or(&word);
     let agent = author.split(" (").next().unwrap_or(author).to_owned();
     let role = role(&agent, first);
-    let content = message.take_text("content").map(Cow::into_owned);
+    let content = message.text("content");
     let mut node = Node::new(role, agent, content.map(Part::text).into_iter().collect());
     node.occurrence.sampled = role == Role::Assistant;
     let mut rest = message.rest();
     if *word != *role.as_str() && *word != *node.agent {
         rest.insert("role".to_owned(), Json::string(&word));
     }
-    node.occurrence.extra = (!rest.is_empty()).then(|| json_object(rest));
+    node.occurrence.extra = json_object(rest);
     Ok(node)
 }
 
@@ -118,25 +114,21 @@ fn label(row: &mut Object<'_>, nodes: usize) -> Option<ReferenceLabel> {
             .into_iter()
             .filter_map(|key| Some((key, row.take(key)?.into())))
             .collect();
-    if native.is_empty() {
-        return None;
-    }
-    let step = named.take_id("mistake_step").and_then(|step| step.trim().parse().ok());
+    let step = named.id("mistake_step").and_then(|step| step.trim().parse().ok());
     Some(ReferenceLabel {
         source: FORMAT.to_owned(),
         index_base: 0,
-        native: json_object(native),
+        native: json_object(native)?,
         node: step.filter(|step| *step < nodes),
-        agent: named.take_text("mistake_agent").map(Cow::into_owned),
-        reason: named.take_text("mistake_reason").map(Cow::into_owned),
+        agent: named.text("mistake_agent"),
+        reason: named.text("mistake_reason"),
     })
 }
 
 /// `is_correct`; the hand-crafted files misspell it.
 fn outcome(row: &mut Object<'_>, scoring: &Scoring) -> Outcome {
     for key in ["is_correct", "is_corrected"] {
-        if let Some(passed) = row.get(key).and_then(super::object::boolean) {
-            row.take(key);
+        if let Some(passed) = row.read(key) {
             return Outcome::from_flag(passed, key);
         }
     }

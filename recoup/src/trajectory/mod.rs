@@ -22,6 +22,7 @@ mod branch;
 mod citation;
 mod node;
 mod outcome;
+mod record;
 mod seal;
 
 use std::collections::BTreeMap;
@@ -36,7 +37,8 @@ pub use self::node::{
     ArgumentsForm, Call, Media, Node, Occurrence, Part, Role, TextPart, ToolCall, ToolResult, Usage,
 };
 pub use self::outcome::{Leaf, Outcome, Status, Termination, TerminationKind};
-pub use self::seal::{NativeId, Record, RecordNode, Sealed};
+pub use self::record::{Record, RecordNode};
+pub use self::seal::{NativeId, Sealed};
 
 use crate::id::{Hash, Revision, TrajectoryId, TrajectoryKey};
 use crate::json::Json;

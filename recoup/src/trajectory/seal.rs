@@ -1,10 +1,7 @@
 //! Sealing: from an importer's draft to an immutable, hashed trajectory, and back.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Body, Occurrence, SourceRef, Trajectory, body_bytes, body_from_bytes, chain};
+use super::{Body, Record, RecordNode, SourceRef, Trajectory, body_bytes, body_from_bytes, chain};
 use crate::id::{Hash, NodeHash, Revision, TrajectoryId, TrajectoryKey};
-use crate::json::Json;
 use crate::verdict::ReferenceLabel;
 
 /// What the source itself calls a run.
@@ -42,27 +39,6 @@ pub struct Sealed {
     pub tool_result_count: usize,
 }
 
-/// The stored form of a trajectory without what has columns of its own (ids, source) and without
-/// bodies. Written as canonical JSON.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// The trajectory with `nodes` empty, ids zero and source reduced to its format.
-    pub head: Trajectory,
-    /// Per node: what is not in the body.
-    pub nodes: Vec<RecordNode>,
-}
-
-/// What a record says of one node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RecordNode {
-    /// Position of the parent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<usize>,
-    /// What is particular to this occurrence.
-    #[serde(default)]
-    pub occurrence: Occurrence,
-}
-
 impl Trajectory {
     /// Fixes a draft: hashes its nodes, its content and its identity.
     ///
@@ -92,9 +68,9 @@ impl Trajectory {
         self.source.format.clone_from(&source.format);
         (self.id, self.key, self.revision) = (TrajectoryId(zero), TrajectoryKey(zero), Revision(zero));
         let record = Record { head: self, nodes };
-        let text = Json::from_serialize(&record).map_err(|error| error.to_string())?;
+        let text = record.canonical().map_err(|error| error.to_string())?;
         let mut head = record.head;
-        head.revision = revision(text.as_str(), bodies.iter().map(|body| body.hash));
+        head.revision = revision(&text, bodies.iter().map(|body| body.hash));
         head.key = key(&source, native);
         head.id = id(head.key, head.revision);
         head.source = source;
@@ -104,7 +80,7 @@ impl Trajectory {
         };
         Ok(Sealed {
             head,
-            record: text.as_str().to_owned(),
+            record: text,
             bodies,
             media,
             native_id,
@@ -126,12 +102,12 @@ impl Trajectory {
         bodies: &[(NodeHash, Vec<u8>)],
     ) -> Result<Self, String> {
         let record: Record = serde_json::from_str(record).map_err(|error| error.to_string())?;
-        let text = Json::from_serialize(&record).map_err(|error| error.to_string())?;
+        let text = record.canonical().map_err(|error| error.to_string())?;
         if record.nodes.len() != bodies.len() {
             return Err(format!("{} nodes in the record, {} bodies", record.nodes.len(), bodies.len()));
         }
         let mut trajectory = record.head;
-        trajectory.revision = revision(text.as_str(), bodies.iter().map(|(hash, _)| *hash));
+        trajectory.revision = revision(&text, bodies.iter().map(|(hash, _)| *hash));
         trajectory.key = key;
         trajectory.id = id(key, trajectory.revision);
         trajectory.source = source;

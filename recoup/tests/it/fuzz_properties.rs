@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use recoup::canonical::{CanonicalError, canonicalize};
 use recoup::importers::slice::{Records, header};
-use recoup::importers::{Event, IMPORTERS, ImportOptions, Layout, Source, detect};
+use recoup::importers::{Event, IMPORTERS, ImportOptions, Importer, Layout, Source, detect};
 use recoup::trajectory::Trajectory;
 use serde_json::Value;
 
@@ -96,11 +96,25 @@ pub fn importers(bytes: &[u8]) {
         DETECT => detect(&source).unwrap(),
         choice => IMPORTERS.get(usize::from(choice) % IMPORTERS.len()).copied(),
     };
-    let Some(importer) = importer else { return };
+    if let Some(importer) = importer {
+        import_holds(importer, &source);
+    }
+}
+
+/// What `importers` says of one importer and one file; how many records it refused.
+pub fn import_holds(importer: &dyn Importer, source: &Source) -> usize {
     let mut events: Vec<Event> = Vec::new();
+    let mut refused = 0;
     // A file that cannot be read at all is an error, which is an answer.
-    let _ = importer.import(&source, &mut events);
+    if let Err(error) = importer.import(source, &mut events) {
+        assert!(!error.to_string().is_empty());
+        refused += 1;
+    }
     for event in events {
+        if let Event::Quarantine(entry) = &event {
+            assert!(!entry.code.is_empty() && !entry.reason.is_empty());
+            refused += 1;
+        }
         let Event::Trajectory(sealed) = event else { continue };
         let bodies: Vec<_> =
             sealed.bodies.iter().map(|body| (body.hash, body.bytes.clone().into_bytes())).collect();
@@ -110,6 +124,7 @@ pub fn importers(bytes: &[u8]) {
         assert_eq!(back.nodes.len(), sealed.bodies.len());
         back.check().expect("the invariants of a trajectory");
     }
+    refused
 }
 
 fn source(bytes: &[u8], record_bytes_max: u64) -> Source {

@@ -23,19 +23,16 @@ mod fuzz_properties;
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 
-/// Damaged fixtures and files of odd sizes: no panic, no endless loop.
-mod importer_damage;
-
 /// Fixture folders: `fixtures/importers/<format>/<case>/input.*` against the snapshot beside it.
 mod importer_fixtures;
 
 /// Inspect archives, built here: packed members, hostile names, damage, limits.
 mod inspect_archives;
 
-/// Damaged files: fixtures cut short, with bytes changed, and read as every format.
+/// Damaged files: every fixture cut, changed, doubled, and read by every importer.
 mod damaged_files;
-/// What stands beside traces and is none, and traces that are cut off or damaged.
-mod not_a_trace;
+/// What is recognized as a trace, and what stands beside traces and is none.
+mod detection;
 
 /// Real traces that nobody here wrote: the counts an importer must reproduce.
 mod real_data;

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::importers::RecordError;
-use crate::importers::object::{Object, is_object, number};
+use crate::importers::object::{Object, value};
 use crate::json::Json;
 use crate::trajectory::{Call, Usage};
 
@@ -18,18 +18,17 @@ pub(super) fn take(raw: &RawValue, call: &mut Call) -> Result<Option<Json>, Reco
     if let Some(cost) = original.shift_remove("cost") {
         original.entry("cost_usd").or_insert(cost);
     }
-    let details = object.take_if("extra", is_object).and_then(|raw| Object::parse(raw, "extra").ok());
-    let reasoning = details.and_then(|extra| natural(&extra, "reasoning_tokens"));
-    let cached = natural(&object, "cached_tokens");
-    let counts = (natural(&object, "prompt_tokens"), natural(&object, "completion_tokens"));
-    if let (Some(input), Some(output)) = counts {
+    let reasoning = object.object("extra").read("reasoning_tokens");
+    let cached = object.read("cached_tokens");
+    let counts = object.read("prompt_tokens").zip(object.read("completion_tokens"));
+    if let Some((input, output)) = counts {
         let (cached, reasoning) = (cached.unwrap_or(0), reasoning.unwrap_or(0));
         call.usage = Some(Usage { input, output, cached, reasoning });
     }
-    call.cost = ["cost_usd", "cost"].into_iter().find_map(|key| object.take(key).and_then(number));
-    call.prompt_ids = list(&object, "prompt_token_ids");
-    call.completion_ids = list(&object, "completion_token_ids");
-    call.logprobs = list(&object, "logprobs");
+    call.cost = ["cost_usd", "cost"].into_iter().find_map(|key| object.take(key).and_then(value));
+    call.prompt_ids = object.read("prompt_token_ids");
+    call.completion_ids = object.read("completion_token_ids");
+    call.logprobs = object.read("logprobs");
     let written = metrics(call);
     let mut rest = Map::new();
     for (key, value) in &original {
@@ -44,14 +43,6 @@ pub(super) fn take(raw: &RawValue, call: &mut Call) -> Result<Option<Json>, Reco
     }
     let said = !rest.is_empty() || written.is_empty();
     Ok(said.then(|| Json::from_foreign(&Value::Object(rest).to_string())))
-}
-
-fn natural(object: &Object<'_>, key: &str) -> Option<u64> {
-    object.get(key)?.get().parse().ok()
-}
-
-fn list<T: serde::de::DeserializeOwned>(object: &Object<'_>, key: &str) -> Option<Vec<T>> {
-    serde_json::from_str(object.get(key)?.get()).ok()
 }
 
 /// The metrics that a call gives; empty for one without figures.

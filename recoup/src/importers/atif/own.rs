@@ -1,7 +1,6 @@
 //! What recoup knows beyond ATIF: it travels under `extra.recoup` of the root, of a step, of a call or
 //! of a result, and is taken out again here.
 
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::importers::object::{Object, is_object, json_object};
@@ -12,49 +11,40 @@ use crate::trajectory::{Outcome, Trajectory};
 /// was not there before.
 pub(super) fn split(extra: Option<&RawValue>) -> (Option<Json>, Object<'_>) {
     let Some(raw) = extra else { return (None, Object::default()) };
-    let parts = is_object(raw).then(|| Object::parse(raw, "extra").ok()).flatten().and_then(|mut extra| {
-        let own = Object::parse(extra.take_if("recoup", is_object)?, "recoup").ok()?;
-        Some((extra, own))
-    });
-    match parts {
-        Some((extra, own)) => ((!extra.is_empty()).then(|| json_object(extra.rest())), own),
-        None => (Some(raw.into()), Object::default()),
+    match Object::of(raw) {
+        Some(mut extra) if extra.get("recoup").is_some_and(is_object) => {
+            let own = extra.object("recoup");
+            (json_object(extra.rest()), own)
+        }
+        _ => (Some(raw.into()), Object::default()),
     }
-}
-
-/// Takes a member that reads as `T`; any other stays.
-pub(super) fn take<T: DeserializeOwned>(own: &mut Object<'_>, key: &str) -> Option<T> {
-    let value = serde_json::from_str(own.get(key)?.get()).ok()?;
-    own.take(key);
-    Some(value)
 }
 
 /// Writes back who acted, which the steps refer to.
 pub(super) fn restore_agents(own: &mut Object<'_>, run: &mut Trajectory) {
-    if let Some(agents) = take(own, "agents") {
+    if let Some(agents) = own.read("agents") {
         run.agents = agents;
     }
-    if let Some(harness) = take(own, "harness") {
-        run.harness = harness;
+    // Null where the run has none, though the format demands one.
+    if own.has("harness") {
+        run.harness = own.read("harness");
     }
 }
 
 /// Writes the root's other members back into the run and ends it. What does not read, because somebody else
 /// wrote it, is kept by name.
 pub(super) fn restore(own: &mut Object<'_>, run: &mut Trajectory, stated: Outcome) {
-    let outcome = take(own, "outcome").unwrap_or(stated);
-    if let Some(task) = take(own, "task") {
+    let outcome = own.read("outcome").unwrap_or(stated);
+    if let Some(task) = own.read("task") {
         run.task = task;
     }
-    run.environment = take(own, "environment");
-    run.verifier = take(own, "verifier");
-    run.trial = take(own, "trial");
-    run.seed = take(own, "seed");
-    run.budget = take(own, "budget");
-    run.origin = take(own, "origin");
-    if let Some(extra) = own.take_if("extra", is_object).and_then(|raw| Object::parse(raw, "extra").ok()) {
-        run.extra.extend(extra.rest());
-    }
+    run.environment = own.read("environment");
+    run.verifier = own.read("verifier");
+    run.trial = own.read("trial");
+    run.seed = own.read("seed");
+    run.budget = own.read("budget");
+    run.origin = own.read("origin");
+    run.extra.extend(own.object("extra").rest());
     let unread = std::mem::take(own).rest();
     run.extra.extend(unread.into_iter().map(|(key, value)| (format!("recoup.{key}"), value)));
     run.finish(outcome);

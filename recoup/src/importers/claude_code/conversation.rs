@@ -15,7 +15,7 @@ use crate::warning::Loss;
 pub(super) fn build(
     format: &str,
     native: &str,
-    lines: &[Line],
+    lines: &mut [Line],
     sink: &mut dyn Sink,
 ) -> Result<Option<Trajectory>, SinkError> {
     if lines.iter().all(|line| line.message.is_none()) {
@@ -26,6 +26,9 @@ pub(super) fn build(
         None => Task::named(format!("claude-code/{native}"), ""),
     };
     let mut tree = Tree::new(Trajectory::new(format, task));
+    for line in &mut *lines {
+        tree.run.media.append(&mut line.aside.media);
+    }
     for (line, parent) in in_order(lines, &mut tree.losses) {
         tree.place(lines, line, parent);
     }
@@ -142,7 +145,7 @@ impl Tree {
                 parent
             }
         };
-        for key in &line.left {
+        for key in &line.aside.left {
             self.lose(&format!("message.content.{key}"), "no part of a record holds it");
         }
         self.node_of.insert(index, node);

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
+use crate::id::Hash;
 use crate::importers::RecordError;
-use crate::importers::fields::{Fields, text_or_source};
+use crate::importers::data_url;
+use crate::importers::function_call::called;
+use crate::importers::object::{Object, elements, json_object, text, text_or_source, wrong_type};
 use crate::json::Json;
-use crate::trajectory::{ArgumentsForm, Part, ToolCall, ToolResult, Usage};
+use crate::trajectory::{Part, ToolResult, Usage};
 
 /// A line, read.
 #[derive(Debug)]
@@ -32,6 +35,14 @@ pub(super) struct Line {
     pub(super) tool_use_result: Option<Json>,
     /// Whatever else the line and its message say.
     pub(super) rest: BTreeMap<String, Json>,
+    pub(super) aside: Aside,
+}
+
+/// What a message's content holds beside its parts.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    /// Bytes of its images and documents.
+    pub(super) media: BTreeMap<Hash, Vec<u8>>,
     /// Members of content blocks that no part can hold.
     pub(super) left: Vec<String>,
 }
@@ -50,24 +61,24 @@ pub(super) struct Message {
 
 impl Line {
     pub(super) fn read(text: &[u8]) -> Result<Self, RecordError> {
-        let mut fields = Fields::read(text)?;
+        let mut fields: Object<'_> = serde_json::from_slice(text)?;
         let kind: String = fields.required("type")?;
         let is_message = matches!(kind.as_str(), "user" | "assistant");
         let error = fields.optional("isApiErrorMessage")?.unwrap_or(false);
-        let (mut left, mut beside) = (Vec::new(), BTreeMap::new());
+        let (mut aside, mut beside) = (Aside::default(), BTreeMap::new());
         let message = if is_message {
-            Some(Message::read(fields.required("message")?, error, &mut beside, &mut left)?)
+            Some(Message::read(fields.required("message")?, error, &mut beside, &mut aside)?)
         } else {
             None
         };
         let title = match kind.as_str() {
-            "summary" => fields.json("summary"),
-            "custom-title" => fields.json("customTitle"),
+            "summary" => fields.take("summary").map(Json::from),
+            "custom-title" => fields.take("customTitle").map(Json::from),
             _ => None,
         };
         let mut place = BTreeMap::new();
         for key in ["cwd", "gitBranch", "userType", "version"] {
-            place.extend(fields.json(key).map(|value| (key, value)));
+            place.extend(fields.take(key).map(Json::from).map(|value| (key, value)));
         }
         Ok(Self {
             kind,
@@ -75,19 +86,19 @@ impl Line {
             parent: fields.optional("parentUuid")?,
             sidechain: fields.optional("isSidechain")?.unwrap_or(false),
             meta: fields.optional("isMeta")?.unwrap_or(false),
-            copied: fields.raw("forkedFrom").is_some(),
+            copied: fields.take("forkedFrom").is_some(),
             at: fields.optional("timestamp")?,
             message,
             title,
             place,
-            tool_use_result: fields.json("toolUseResult"),
+            tool_use_result: fields.take("toolUseResult").map(Json::from),
             rest: {
                 // What every line of a session repeats and the run's own name holds.
-                fields.raw("sessionId");
+                fields.take("sessionId");
                 beside.extend(fields.rest());
                 beside
             },
-            left,
+            aside,
         })
     }
 }
@@ -98,15 +109,14 @@ impl Message {
         raw: &RawValue,
         error: bool,
         beside: &mut BTreeMap<String, Json>,
-        left: &mut Vec<String>,
+        aside: &mut Aside,
     ) -> Result<Self, RecordError> {
-        let mut fields = Fields::of(raw)
-            .map_err(|error| RecordError::new("wrong-type", format!("`message`: {}", error.reason)))?;
+        let mut fields = Object::parse(raw, "message")?;
         let model: Option<String> = fields.optional("model")?;
-        let usage = match fields.raw("usage").map(Fields::of).transpose()? {
+        let usage = match fields.optional::<Object<'_>>("usage")? {
             Some(mut tokens) => {
                 let usage = usage(&mut tokens)?;
-                beside.extend(tokens.rest_object().map(|rest| ("message.usage".to_owned(), rest)));
+                beside.extend(json_object(tokens.rest()).map(|rest| ("message.usage".to_owned(), rest)));
                 Some(usage)
             }
             None => None,
@@ -116,20 +126,20 @@ impl Message {
             // What the harness itself puts in the model's place has this name.
             error: error || model.as_deref() == Some("<synthetic>"),
             model,
-            parts: parts(fields.required("content")?, left)?,
+            parts: parts(fields.required("content")?, aside)?,
             stop_reason: fields.optional("stop_reason")?,
             usage,
         };
         // The line's own type says both.
-        fields.raw("role");
-        fields.raw("type");
+        fields.take("role");
+        fields.take("type");
         beside.extend(fields.rest().into_iter().map(|(key, value)| (format!("message.{key}"), value)));
         Ok(message)
     }
 }
 
 /// The source counts cached tokens apart; a [`Usage`] counts them in.
-fn usage(tokens: &mut Fields) -> Result<Usage, RecordError> {
+fn usage(tokens: &mut Object<'_>) -> Result<Usage, RecordError> {
     let cached: u64 = tokens.optional("cache_read_input_tokens")?.unwrap_or(0);
     let input: [Option<u64>; 2] =
         [tokens.optional("input_tokens")?, tokens.optional("cache_creation_input_tokens")?];
@@ -139,58 +149,61 @@ fn usage(tokens: &mut Fields) -> Result<Usage, RecordError> {
 
 /// The parts of a content: a text, or a list of blocks. A block of a kind that recoup does not know,
 /// or that is no object, is carried as it stands.
-fn parts(content: &RawValue, left: &mut Vec<String>) -> Result<Vec<Part>, RecordError> {
-    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+fn parts(content: &RawValue, aside: &mut Aside) -> Result<Vec<Part>, RecordError> {
+    if let Some(text) = text(content) {
         return Ok(vec![Part::text(text)]);
     }
-    let blocks: Vec<&RawValue> = serde_json::from_str(content.get())
-        .map_err(|error| RecordError::new("wrong-type", format!("`message.content`: {error}")))?;
-    Ok(blocks.into_iter().map(|block| part(block, left).unwrap_or_else(|| opaque(block))).collect())
+    let blocks =
+        elements(content).ok_or_else(|| wrong_type("message.content", "a text or a list of blocks"))?;
+    Ok(blocks.into_iter().map(|block| part(block, aside).unwrap_or_else(|| opaque(block))).collect())
 }
 
 fn opaque(block: &RawValue) -> Part {
-    let kind = Fields::of(block).ok().and_then(|mut fields| fields.optional("type").ok().flatten());
+    let kind = Object::of(block).and_then(|mut fields| fields.text("type"));
     Part::Opaque { kind: kind.unwrap_or_else(|| "block".to_owned()), raw: block.get().to_owned() }
 }
 
 /// A block, or `None` where it is not what its type says.
-fn part(block: &RawValue, left: &mut Vec<String>) -> Option<Part> {
-    let mut fields = Fields::of(block).ok()?;
-    let kind: String = fields.required("type").ok()?;
+fn part(block: &RawValue, aside: &mut Aside) -> Option<Part> {
+    let mut fields = Object::of(block)?;
+    let kind = fields.text("type")?;
     let part = match kind.as_str() {
-        "text" => Part::text(fields.required::<String>("text").ok()?),
-        "thinking" => Part::Reasoning {
-            text: fields.required("thinking").ok()?,
-            signature: fields.optional("signature").ok()?,
-        },
+        "text" => Part::text(fields.text("text")?),
+        "thinking" => {
+            Part::Reasoning { text: fields.text("thinking")?, signature: fields.optional("signature").ok()? }
+        }
         "tool_use" => {
-            let input = fields.raw("input")?;
-            let (arguments_raw, arguments_form) = match serde_json::from_str::<String>(input.get()) {
-                Ok(text) => (text, ArgumentsForm::String),
-                Err(_) => (input.get().to_owned(), ArgumentsForm::Object),
-            };
-            Part::ToolCall(ToolCall {
-                call_id: fields.optional("id").ok()?,
-                name: fields.required("name").ok()?,
-                arguments_raw,
-                arguments_form,
-            })
+            let call_id = fields.optional("id").ok()?;
+            Part::ToolCall(called(call_id, fields.text("name")?, Some(fields.take("input")?)))
         }
         "tool_result" => Part::ToolResult(ToolResult {
             call_id: fields.optional("tool_use_id").ok()?,
-            parts: fields.raw("content").map(|content| result_parts(content, left)).unwrap_or_default(),
+            parts: fields.take("content").map(|content| result_parts(content, aside)).unwrap_or_default(),
             is_error: fields.optional("is_error").ok()?,
             exit_code: None,
         }),
+        "image" | "document" => medium(&mut fields.object("source"), &kind, aside)?,
         _ => return None,
     };
-    left.extend(fields.rest().into_keys());
+    aside.left.extend(fields.keys().map(str::to_owned));
     Some(part)
 }
 
+/// An image or a document: bytes in the trace, or a URL.
+fn medium(source: &mut Object<'_>, kind: &str, aside: &mut Aside) -> Option<Part> {
+    match source.text("type")?.as_str() {
+        "base64" => data_url::encoded(&source.text("media_type")?, &source.text("data")?, &mut aside.media),
+        "url" => {
+            let mime = if kind == "image" { "image/*" } else { "application/octet-stream" };
+            Some(data_url::media(&source.text("url")?, mime, &mut aside.media))
+        }
+        _ => None,
+    }
+}
+
 /// A result's content is a text, a list of blocks, or (from some tools) anything else.
-fn result_parts(content: &RawValue, left: &mut Vec<String>) -> Vec<Part> {
-    parts(content, left).unwrap_or_else(|_| vec![Part::text(text_or_source(content))])
+fn result_parts(content: &RawValue, aside: &mut Aside) -> Vec<Part> {
+    parts(content, aside).unwrap_or_else(|_| vec![Part::text(text_or_source(content))])
 }
 
 #[cfg(test)]

@@ -46,10 +46,10 @@ impl Importer for ClaudeCode {
         let staged = sessions::stage(source, sink)?;
         let mut reader = sessions::Reader::open(source)?;
         for session in staged {
-            let (lines, joined) = reader.read(&session, sink)?;
+            let (mut lines, joined) = reader.read(&session, sink)?;
             let Some(joined) = joined else { continue };
             let native = session.native_id();
-            match conversation::build(self.format(), &native, &lines, sink)? {
+            match conversation::build(self.format(), &native, &mut lines, sink)? {
                 Some(run) => joined.emit(sink, run, Some(native), Vec::new(), 0)?,
                 None => sink.loss(crate::warning::Loss::new(
                     self.format(),

@@ -5,7 +5,7 @@ use std::io::{BufReader, Read as _};
 
 use super::line::Line;
 use crate::id::Hash;
-use crate::importers::fields::Fields;
+use crate::importers::object::Object;
 use crate::importers::slice::{Joined, Layout, RawRecord, RecordError, Records};
 use crate::importers::source::ReadSeek;
 use crate::importers::{Event, ImportError, Sink, Source};
@@ -91,7 +91,7 @@ struct Label {
 
 impl Label {
     fn read(record: &RawRecord) -> Result<Self, RecordError> {
-        let mut fields = Fields::read(&record.bytes)?;
+        let mut fields: Object<'_> = record.parse()?;
         let kind: String = fields.required("type")?;
         let session: Option<String> = fields.optional("sessionId")?;
         if session.is_none() && matches!(kind.as_str(), "user" | "assistant") {

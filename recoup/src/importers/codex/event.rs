@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::session::Session;
 use crate::importers::RecordError;
-use crate::importers::fields::Fields;
+use crate::importers::object::Object;
 use crate::json::Json;
 use crate::trajectory::Usage;
 
@@ -45,7 +45,7 @@ pub(super) struct Tokens {
 
 impl Session {
     /// Takes an event in.
-    pub(super) fn event(&mut self, mut fields: Fields) -> Result<(), RecordError> {
+    pub(super) fn event(&mut self, mut fields: Object<'_>) -> Result<(), RecordError> {
         let kind: String = fields.required("type")?;
         match kind.as_str() {
             "exec_command_end" | "patch_apply_end" => {
@@ -55,8 +55,8 @@ impl Session {
                 self.exits.entry(call).or_default().push_back(Exit { code, failed });
             }
             "token_count" => {
-                if let Some(info) = fields.raw("info") {
-                    self.tokens(Fields::of(info)?)?;
+                if let Some(info) = fields.take("info") {
+                    self.tokens(Object::parse(info, "info")?)?;
                 }
             }
             "turn_aborted" => {
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// A response's tokens; the same total again is the same count told again.
-    fn tokens(&mut self, mut info: Fields) -> Result<(), RecordError> {
+    fn tokens(&mut self, mut info: Object<'_>) -> Result<(), RecordError> {
         let total: Option<Tokens> = info.optional("total_token_usage")?;
         let last: Option<Tokens> = info.optional("last_token_usage")?;
         if total.is_some() && total == self.total {

@@ -1,10 +1,18 @@
 //! One `response_item`: what the model read or wrote.
 
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 
+use crate::id::Hash;
 use crate::importers::RecordError;
-use crate::importers::fields::{Fields, text_or_source};
-use crate::trajectory::{ArgumentsForm, Part, Role, ToolCall, ToolResult};
+use crate::importers::data_url;
+use crate::importers::function_call::called;
+use crate::importers::object::{Object, elements, text, text_or_source, wrong_type};
+use crate::trajectory::{Part, Role, ToolResult};
+
+/// The bytes of a run's media.
+type Bytes = BTreeMap<Hash, Vec<u8>>;
 
 /// A response item, read.
 #[derive(Debug, PartialEq)]
@@ -20,56 +28,64 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// Reads an item; `left` takes the names of members that a record does not hold.
-    pub(super) fn read(raw: &RawValue, left: &mut Vec<String>) -> Result<Self, RecordError> {
-        let mut fields = Fields::of(raw)?;
+    /// Reads an item. `media` takes the bytes of its images, `left` the names of members that a record
+    /// does not hold.
+    pub(super) fn read(
+        raw: &RawValue,
+        media: &mut Bytes,
+        left: &mut Vec<String>,
+    ) -> Result<Self, RecordError> {
+        let mut fields = Object::parse(raw, "payload")?;
         let kind: String = fields.required("type")?;
         let item = match kind.as_str() {
             "message" => {
-                let parts = contents(fields.required("content")?)?;
+                let parts = contents(fields.required("content")?, media)?;
                 match fields.required::<String>("role")?.as_str() {
                     "assistant" => Self::Piece(parts),
                     "user" => Self::Message(Role::User, parts),
                     _ => Self::Message(Role::System, parts),
                 }
             }
-            "reasoning" => Self::Piece(reasoning(&mut fields)?),
+            "reasoning" => Self::Piece(reasoning(&mut fields, media)?),
             "function_call" | "custom_tool_call" => Self::Piece(vec![call(&mut fields)?]),
-            "function_call_output" | "custom_tool_call_output" => Self::Output(output(&mut fields)?),
+            "function_call_output" | "custom_tool_call_output" => Self::Output(output(&mut fields, media)?),
             // Run by the provider or by an older shell tool; carried whole, without a form of their own.
             "local_shell_call" | "web_search_call" => {
                 return Ok(Self::Piece(vec![Part::Opaque { kind, raw: raw.get().to_owned() }]));
             }
             _ => return Ok(Self::Other(kind)),
         };
-        left.extend(fields.rest().into_keys().map(|key| format!("{kind}.{key}")));
+        left.extend(fields.keys().map(|key| format!("{kind}.{key}")));
         Ok(item)
     }
 }
 
-fn contents(content: &RawValue) -> Result<Vec<Part>, RecordError> {
-    if let Ok(text) = serde_json::from_str::<String>(content.get()) {
+fn contents(content: &RawValue, media: &mut Bytes) -> Result<Vec<Part>, RecordError> {
+    if let Some(text) = text(content) {
         return Ok(vec![Part::text(text)]);
     }
-    let items: Vec<&RawValue> = serde_json::from_str(content.get())?;
+    let items = elements(content).ok_or_else(|| wrong_type("content", "a text or a list of parts"))?;
     let part = |raw: &RawValue| {
-        let mut fields = Fields::of(raw)?;
+        let mut fields = Object::parse(raw, "content[]")?;
         let kind: String = fields.required("type")?;
-        Ok(match fields.optional::<String>("text")? {
-            Some(text) => Part::text(text),
-            None => Part::Opaque { kind, raw: raw.get().to_owned() },
+        if let Some(text) = fields.optional::<String>("text")? {
+            return Ok(Part::text(text));
+        }
+        Ok(match fields.text("image_url") {
+            Some(url) if kind == "input_image" => data_url::media(&url, "image/*", media),
+            _ => Part::Opaque { kind, raw: raw.get().to_owned() },
         })
     };
     items.into_iter().map(part).collect()
 }
 
 /// The summary, or the full text where the provider shows it; the encrypted form is its seal.
-fn reasoning(fields: &mut Fields) -> Result<Vec<Part>, RecordError> {
-    let shown = [fields.raw("content"), fields.raw("summary")];
+fn reasoning(fields: &mut Object<'_>, media: &mut Bytes) -> Result<Vec<Part>, RecordError> {
+    let shown = [fields.take("content"), fields.take("summary")];
     let mut texts = Vec::new();
     for content in shown.into_iter().flatten() {
         if texts.is_empty() {
-            texts = contents(content)?.iter().filter_map(Part::as_text).map(str::to_owned).collect();
+            texts = contents(content, media)?.iter().filter_map(Part::as_text).map(str::to_owned).collect();
         }
     }
     let signature: Option<String> = fields.optional("encrypted_content")?;
@@ -79,35 +95,31 @@ fn reasoning(fields: &mut Fields) -> Result<Vec<Part>, RecordError> {
     Ok(vec![Part::Reasoning { text: texts.join("\n\n"), signature }])
 }
 
-fn call(fields: &mut Fields) -> Result<Part, RecordError> {
-    let raw = match fields.raw("arguments") {
+fn call(fields: &mut Object<'_>) -> Result<Part, RecordError> {
+    let raw = match fields.take("arguments") {
         Some(arguments) => arguments,
         None => fields.required::<&RawValue>("input")?,
     };
-    let (arguments_raw, arguments_form) = match serde_json::from_str::<String>(raw.get()) {
-        Ok(text) => (text, ArgumentsForm::String),
-        Err(_) => (raw.get().to_owned(), ArgumentsForm::Object),
-    };
     let call_id = fields.optional("call_id")?;
-    Ok(Part::ToolCall(ToolCall { call_id, name: fields.required("name")?, arguments_raw, arguments_form }))
+    Ok(Part::ToolCall(called(call_id, fields.required("name")?, Some(raw))))
 }
 
 /// An output is a text, a list of contents, or `{content, success}`; a text may itself be JSON of
 /// `{output, metadata{exit_code}}`, whose exit code is read and whose text stays.
-fn output(fields: &mut Fields) -> Result<ToolResult, RecordError> {
+fn output(fields: &mut Object<'_>, media: &mut Bytes) -> Result<ToolResult, RecordError> {
     let call_id = fields.optional("call_id")?;
     let raw: &RawValue = fields.required("output")?;
     let mut is_error = None;
-    let parts = match Fields::of(raw) {
-        Ok(mut object) => {
+    let parts = match Object::of(raw) {
+        Some(mut object) => {
             is_error = object.optional::<bool>("success")?.map(|success| !success);
-            vec![Part::text(object.raw("content").map_or_else(|| raw.get().to_owned(), text_or_source))]
+            vec![Part::text(object.take("content").map_or_else(|| raw.get().to_owned(), text_or_source))]
         }
-        Err(_) => contents(raw)?,
+        None => contents(raw, media)?,
     };
     let text = parts.first().and_then(Part::as_text).unwrap_or_default();
-    let exit_code = Fields::read(text.as_bytes()).ok().and_then(|mut wrapped| {
-        let mut metadata = Fields::of(wrapped.raw("metadata")?).ok()?;
+    let exit_code = serde_json::from_str::<Object<'_>>(text).ok().and_then(|mut wrapped| {
+        let mut metadata = Object::of(wrapped.take("metadata")?)?;
         metadata.optional("exit_code").ok()?
     });
     Ok(ToolResult { call_id, parts, is_error, exit_code })
@@ -117,11 +129,12 @@ fn output(fields: &mut Fields) -> Result<ToolResult, RecordError> {
 mod tests {
     use serde_json::value::RawValue;
 
-    use super::Item;
+    use super::{Bytes, Item};
     use crate::trajectory::Part;
 
     fn item(text: &str) -> Item {
-        Item::read(&RawValue::from_string(text.to_owned()).unwrap(), &mut Vec::new()).unwrap()
+        Item::read(&RawValue::from_string(text.to_owned()).unwrap(), &mut Bytes::new(), &mut Vec::new())
+            .unwrap()
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod session;
 use serde_json::value::RawValue;
 
 use self::session::Session;
-use super::fields::Fields;
+use super::object::Object;
 use super::slice::{Joined, Layout, RawRecord, RecordError, Records};
 use super::{Event, ImportError, Importer, Outline, Probe, Shape, Sink, Source};
 use crate::warning::Loss;
@@ -68,16 +68,16 @@ impl Importer for Codex {
 }
 
 fn line(session: &mut Session, record: &RawRecord) -> Result<(), RecordError> {
-    let mut fields = Fields::read(&record.bytes)?;
+    let mut fields: Object<'_> = record.parse()?;
     let kind: String = fields.required("type")?;
     let at: Option<String> = fields.optional("timestamp")?;
     let payload: &RawValue = fields.required("payload")?;
     match kind.as_str() {
-        "session_meta" => session.meta(Fields::of(payload)?),
-        "turn_context" => session.context(Fields::of(payload)?),
+        "session_meta" => session.meta(Object::parse(payload, "payload")?),
+        "turn_context" => session.context(Object::parse(payload, "payload")?),
         "response_item" => session.item(payload, at),
-        "event_msg" => session.event(Fields::of(payload)?),
-        "compacted" => session.compacted(Fields::of(payload)?, at),
+        "event_msg" => session.event(Object::parse(payload, "payload")?),
+        "compacted" => session.compacted(Object::parse(payload, "payload")?, at),
         other => {
             session.lose(other, "a line of a kind that recoup does not know");
             Ok(())

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::event::{Exit, Tokens};
 use super::item::Item;
 use crate::importers::RecordError;
-use crate::importers::fields::{Fields, text_or_source};
+use crate::importers::object::{Object, json_object, text_or_source};
 use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{
@@ -56,7 +56,7 @@ impl Session {
         self.losses.push((field.into(), reason));
     }
 
-    pub(super) fn meta(&mut self, mut fields: Fields) -> Result<(), RecordError> {
+    pub(super) fn meta(&mut self, mut fields: Object<'_>) -> Result<(), RecordError> {
         let id: String = fields.required("id")?;
         if self.native.as_ref().is_some_and(|native| *native != id) {
             // A fork repeats the line of the session it came from.
@@ -67,19 +67,19 @@ impl Session {
         let version = fields.optional("cli_version")?;
         let name = fields.optional("originator")?.unwrap_or_else(|| "codex".to_owned());
         self.run.harness = Some(Harness { name, version });
-        let base = fields.raw("base_instructions");
-        let instructions: Vec<String> = [base, fields.raw("instructions")]
+        let base = fields.take("base_instructions");
+        let instructions: Vec<String> = [base, fields.take("instructions")]
             .into_iter()
             .flatten()
             .map(|raw| {
-                let inner = Fields::of(raw).ok().and_then(|mut inner| inner.optional("text").ok().flatten());
+                let inner = Object::of(raw).and_then(|mut inner| inner.text("text"));
                 inner.unwrap_or_else(|| text_or_source(raw))
             })
             .collect();
         if let (false, Some(agent)) = (instructions.is_empty(), self.run.agents.first_mut()) {
             agent.system_prompt = Some(instructions.join("\n\n"));
         }
-        let repository = fields.json("git");
+        let repository = fields.take("git").map(Json::from);
         let url =
             repository.as_ref().and_then(|git| git.to_value()["repository_url"].as_str().map(str::to_owned));
         self.run.task.group_keys.extend(url.map(|url| format!("repository/{url}")));
@@ -88,16 +88,18 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn context(&mut self, mut fields: Fields) -> Result<(), RecordError> {
+    pub(super) fn context(&mut self, mut fields: Object<'_>) -> Result<(), RecordError> {
         self.model = fields.optional("model")?.or(self.model.take());
         if let Some(agent) = self.run.agents.first_mut() {
             agent.model = agent.model.take().or_else(|| self.model.clone());
         }
-        let sampling: BTreeMap<&str, Json> =
-            ["effort", "summary"].into_iter().filter_map(|key| Some((key, fields.json(key)?))).collect();
+        let sampling: BTreeMap<&str, Json> = ["effort", "summary"]
+            .into_iter()
+            .filter_map(|key| Some((key, fields.take(key).map(Json::from)?)))
+            .collect();
         self.parameters = if sampling.is_empty() { None } else { Json::from_serialize(&sampling).ok() };
         // The rest (sandbox, approval, instructions) hardly changes and may be large: kept once.
-        if let Some(rest) = fields.rest_object()
+        if let Some(rest) = json_object(fields.rest())
             && *self.run.extra.entry("turn_context".to_owned()).or_insert_with(|| rest.clone()) != rest
         {
             self.lose("turn_context", "settings that changed between turns");
@@ -107,7 +109,7 @@ impl Session {
 
     pub(super) fn item(&mut self, raw: &RawValue, at: Option<String>) -> Result<(), RecordError> {
         let mut left = Vec::new();
-        let item = Item::read(raw, &mut left)?;
+        let item = Item::read(raw, &mut self.run.media, &mut left)?;
         for key in left {
             self.lose(key, "no part of a record holds it");
         }
@@ -149,7 +151,11 @@ impl Session {
     }
 
     /// The context is replaced: what follows does not continue what came before.
-    pub(super) fn compacted(&mut self, mut fields: Fields, at: Option<String>) -> Result<(), RecordError> {
+    pub(super) fn compacted(
+        &mut self,
+        mut fields: Object<'_>,
+        at: Option<String>,
+    ) -> Result<(), RecordError> {
         let summary: Option<String> = fields.optional("message")?;
         let history: Vec<&RawValue> = fields.optional("replacement_history")?.unwrap_or_default();
         self.open = None;

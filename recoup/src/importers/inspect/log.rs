@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::importers::members::Object;
+use crate::importers::object::Object;
 use crate::importers::{Outline, RecordError};
 use crate::json::Json;
 use crate::trajectory::Budget;
@@ -35,19 +35,16 @@ impl Log {
 
     /// Reads a header: `header.json`, `_journal/start.json`, or a `.json` log without its samples.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, RecordError> {
-        let mut header = Object::from_slice(bytes)?;
+        let mut header: Object<'_> = serde_json::from_slice(bytes)?;
         let mut eval = header.object("eval");
         let task = eval.text("task");
         let task = task.ok_or_else(|| RecordError::new("missing-field", "expected a string `eval.task`"))?;
-        let config = eval.get("config").and_then(|raw| Object::of(raw).ok());
+        let config = eval.get("config").and_then(Object::of);
         let mut config = config.unwrap_or_default();
-        let budget = Budget {
-            steps: None,
-            tokens: config.scalar("token_limit"),
-            seconds: config.scalar("time_limit"),
-        };
-        let generate = eval.get("model_generate_config").and_then(|raw| Object::of(raw).ok());
-        let scorers = eval.elements("scorers").unwrap_or_default();
+        let budget =
+            Budget { steps: None, tokens: config.read("token_limit"), seconds: config.read("time_limit") };
+        let generate = eval.get("model_generate_config").and_then(Object::of);
+        let scorers = eval.list("scorers").unwrap_or_default();
         let kept = [
             "eval_id",
             "run_id",
@@ -62,10 +59,10 @@ impl Log {
             task,
             model: eval.text("model").filter(|model| model != "none/none"),
             version: eval.object("packages").text("inspect_ai"),
-            scorers: scorers.into_iter().filter_map(|raw| Object::of(raw).ok()?.text("name")).collect(),
+            scorers: scorers.into_iter().filter_map(|raw| Object::of(raw)?.text("name")).collect(),
             budget: Some(budget).filter(|budget| *budget != Budget::default()),
-            seed: generate.and_then(|mut config| config.scalar("seed")),
-            extra: eval.rest().into_iter().filter(|(key, _)| kept.contains(&key.as_str())).collect(),
+            seed: generate.and_then(|mut config| config.read("seed")),
+            extra: eval.filled_rest().into_iter().filter(|(key, _)| kept.contains(&key.as_str())).collect(),
         })
     }
 }

@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 
 use super::attachments::Attachments;
 use crate::importers::RecordError;
+use crate::importers::data_url;
 use crate::importers::function_call::tool_call;
-use crate::importers::media_url::media_part;
-use crate::importers::members::{Object, elements, extra, text};
+use crate::importers::object::{Object, elements, json_object, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, ToolResult, Trajectory};
 
@@ -29,7 +29,7 @@ pub(super) fn message(
     attachments: &Attachments,
     run: &mut Trajectory,
 ) -> Result<Message, RecordError> {
-    let mut members = Object::of(raw)?;
+    let mut members = Object::parse(raw, "message")?;
     let word =
         members.text("role").ok_or_else(|| RecordError::new("missing-field", "a message without role"))?;
     let id = members.text("id");
@@ -40,20 +40,20 @@ pub(super) fn message(
         "system" => Node::new(Role::System, "system", parts),
         "user" => Node::new(Role::User, "user", parts),
         "assistant" => {
-            let calls = members.elements("tool_calls").unwrap_or_default();
+            let calls = members.list("tool_calls").unwrap_or_default();
             if !calls.is_empty() {
                 // A turn that only calls has empty content; the call is all it says.
                 parts.retain(|part| part.as_text() != Some(""));
             }
             for raw in calls {
                 parts.push(call(raw, attachments));
-                let error = Object::of(raw).ok().and_then(|call| call.get("parse_error"));
+                let error = Object::of(raw).and_then(|call| call.get("parse_error"));
                 parse_errors.extend(error.map(Json::from));
             }
             Node::new(Role::Assistant, "assistant", parts)
         }
         "tool" => {
-            let error = members.get("error").and_then(|raw| Object::of(raw).ok());
+            let error = members.get("error").and_then(Object::of);
             let said = error.as_ref().and_then(|error| error.get("message")).and_then(text);
             if let Some(said) = said.filter(|_| parts.iter().all(|part| part.as_text() == Some(""))) {
                 // The model was shown the error's words where there was no content.
@@ -67,18 +67,18 @@ pub(super) fn message(
         }
         _ => return Err(RecordError::new("wrong-type", format!("`{word}` is no role of a message"))),
     };
-    let mut rest = members.rest();
+    let mut rest = members.filled_rest();
     if !parse_errors.is_empty()
         && let Ok(errors) = Json::from_serialize(&parse_errors)
     {
         rest.insert("parse_errors".to_owned(), errors);
     }
-    node.occurrence.extra = extra(&rest);
+    node.occurrence.extra = json_object(&rest);
     Ok(Message { node, id, source })
 }
 
 fn call(raw: &RawValue, attachments: &Attachments) -> Part {
-    match tool_call(raw) {
+    match Object::of(raw).and_then(|mut call| tool_call(&mut call)) {
         Some(mut call) => {
             let resolved = match call.arguments_form {
                 ArgumentsForm::String => attachments.resolve(&call.arguments_raw),
@@ -105,18 +105,18 @@ fn content(raw: Option<&RawValue>, attachments: &Attachments, run: &mut Trajecto
 }
 
 fn piece(raw: &RawValue, attachments: &Attachments, run: &mut Trajectory) -> Option<Part> {
-    let mut piece = Object::of(raw).ok()?;
+    let mut piece = Object::of(raw)?;
     let kind = piece.text("type")?;
     match kind.as_str() {
         "text" => Some(Part::text(attachments.resolve(&piece.text("text")?).into_owned())),
         // A redacted reasoning is the provider's sealed text: carried, not read.
-        "reasoning" if piece.scalar("redacted") != Some(true) => Some(Part::Reasoning {
+        "reasoning" if piece.read("redacted") != Some(true) => Some(Part::Reasoning {
             text: attachments.resolve(&piece.text("reasoning")?).into_owned(),
             signature: piece.text("signature"),
         }),
         "image" | "audio" | "video" => {
             let url = piece.text(&kind)?;
-            Some(media_part(&attachments.resolve(&url), &mut run.media))
+            Some(data_url::media(&attachments.resolve(&url), &format!("{kind}/*"), &mut run.media))
         }
         _ => None,
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use super::attachments::Attachments;
-use crate::importers::members::{Object, text};
+use crate::importers::object::{Object, text};
 use crate::json::Json;
 use crate::trajectory::{Call, Tool, Usage};
 
@@ -34,20 +34,20 @@ pub(super) fn read<'a>(
     let mut names = BTreeSet::new();
     let mut last = None;
     for raw in events {
-        let Ok(mut event) = Object::of(raw) else { continue };
+        let Some(mut event) = Object::of(raw) else { continue };
         if event.get("event").and_then(text).as_deref() != Some("model") {
             continue;
         }
         let mut output = event.object("output");
-        let choices = output.elements("choices").unwrap_or_default();
-        let mut choice = choices.first().and_then(|raw| Object::of(raw).ok()).unwrap_or_default();
+        let choices = output.list("choices").unwrap_or_default();
+        let mut choice = choices.first().and_then(|raw| Object::of(raw)).unwrap_or_default();
         let answer = choice.take("message");
-        let id = answer.and_then(|raw| Object::of(raw).ok()?.text("id"));
+        let id = answer.and_then(|raw| Object::of(raw)?.text("id"));
         read.calls.push((id, call(&mut event, &mut output, &mut choice)));
         let tools = event.get("tools").map_or("", RawValue::get);
         if tools != offered {
             offered = tools;
-            for raw in event.elements("tools").unwrap_or_default() {
+            for raw in event.list("tools").unwrap_or_default() {
                 let Some(tool) = tool(raw, attachments) else { continue };
                 if names.insert(tool.name.clone()) {
                     read.tools.push(tool);
@@ -66,20 +66,20 @@ pub(super) fn read<'a>(
 /// The prompt of a call: written out, or as half-open ranges of the pool. No pool is repeated, so the
 /// ranges never hold more than it does.
 fn prompt<'a>(event: &mut Object<'a>, pool: &[&'a RawValue]) -> Vec<&'a RawValue> {
-    let written = event.elements("input").unwrap_or_default();
+    let written = event.list("input").unwrap_or_default();
     if !written.is_empty() {
         return written;
     }
-    let ranges: Vec<(usize, usize)> = event.scalar("input_refs").unwrap_or_default();
+    let ranges: Vec<(usize, usize)> = event.read("input_refs").unwrap_or_default();
     let referred = ranges.into_iter().filter_map(|(start, end)| pool.get(start..end));
     referred.flatten().take(pool.len()).copied().collect()
 }
 
 fn call(event: &mut Object, output: &mut Object, choice: &mut Object) -> Call {
     let mut usage = output.object("usage");
-    let tokens = usage.scalar("input_tokens").zip(usage.scalar("output_tokens"));
-    let cached = usage.scalar("input_tokens_cache_read").unwrap_or(0);
-    let reasoning = usage.scalar("reasoning_tokens").unwrap_or(0);
+    let tokens = usage.read("input_tokens").zip(usage.read("output_tokens"));
+    let cached = usage.read("input_tokens_cache_read").unwrap_or(0);
+    let reasoning = usage.read("reasoning_tokens").unwrap_or(0);
     let config = event.take("config").filter(|config| config.get() != "{}");
     Call {
         model: event.text("model").or_else(|| output.text("model")),
@@ -92,7 +92,7 @@ fn call(event: &mut Object, output: &mut Object, choice: &mut Object) -> Call {
 }
 
 fn tool(raw: &RawValue, attachments: &Attachments) -> Option<Tool> {
-    let mut tool = Object::of(raw).ok()?;
+    let mut tool = Object::of(raw)?;
     let description = tool.text("description").unwrap_or_default();
     let parameters = tool.take("parameters");
     Some(Tool {

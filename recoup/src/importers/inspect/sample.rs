@@ -1,5 +1,6 @@
 //! A sample of an evaluation: one run.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
@@ -9,7 +10,7 @@ use super::log::Log;
 use super::message::message;
 use super::model_event::{self, ModelEvents};
 use super::{FORMAT, score};
-use crate::importers::members::{Object, extra, text};
+use crate::importers::object::{Object, json_object, text};
 use crate::importers::slice::Stop;
 use crate::importers::{ImportOptions, RawRecord, RecordError, Sink};
 use crate::json::Json;
@@ -24,16 +25,16 @@ pub(super) fn read(
     options: &ImportOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), Stop> {
-    let mut sample = Object::from_slice(&record.bytes)?;
+    let mut sample: Object<'_> = record.parse()?;
     let id = sample.id("id").ok_or_else(|| RecordError::new("missing-field", "a sample without id"))?;
-    let texts: BTreeMap<String, &RawValue> = sample.object("attachments").into_members().collect();
+    let texts: BTreeMap<String, &RawValue> = sample.object("attachments").members();
     let attachments = Attachments::new(texts, options.record_bytes_max as usize);
     // Early logs hold the events one level deeper.
-    let events = sample.elements("events").or_else(|| sample.object("transcript").elements("events"));
+    let events = sample.list("events").or_else(|| sample.object("transcript").list("events"));
     let events = events.unwrap_or_default();
-    let pool = sample.elements("message_pool").or_else(|| sample.object("events_data").elements("messages"));
+    let pool = sample.list("message_pool").or_else(|| sample.object("events_data").list("messages"));
     let model_events = model_event::read(&events, &pool.unwrap_or_default(), &attachments);
-    let mut messages = sample.elements("messages").unwrap_or_default();
+    let mut messages = sample.list("messages").unwrap_or_default();
     if messages.is_empty() {
         messages.clone_from(&model_events.last_conversation);
     }
@@ -46,7 +47,7 @@ pub(super) fn read(
     }
     run.tools = model_events.tools;
     run.harness = Some(Harness { name: "inspect_ai".to_owned(), version: log.version.clone() });
-    run.trial = sample.scalar("epoch");
+    run.trial = sample.read("epoch");
     (run.seed, run.budget) = (log.seed, log.budget.clone());
     let input = sample.take("input").and_then(text).map(|input| attachments.resolve(&input).into_owned());
     let asked = run.nodes.iter().find(|node| node.role == Role::User).map(Node::text);
@@ -62,8 +63,8 @@ pub(super) fn read(
         sink.loss(Loss::new(FORMAT, "attachments", "a reference leads nowhere or to too much"))?;
     }
     let native = sample.text("uuid");
-    run.extra.extend(sample.rest());
-    run.extra.extend(extra(&log.extra).map(|eval| ("eval".to_owned(), eval)));
+    run.extra.extend(sample.filled_rest());
+    run.extra.extend(json_object(&log.extra).map(|eval| ("eval".to_owned(), eval)));
     record.emit(sink, run, native, Vec::new(), 0)?;
     Ok(())
 }
@@ -122,7 +123,7 @@ fn outcome(
     let scores = sample.take("scores").or_else(|| sample.take("score"));
     let scores = scores.filter(|raw| raw.get() != "{}");
     run.hidden.verifier_output = scores.map(|raw| Json::from_foreign(&attachments.resolve_json(raw.get())));
-    let named = scores.and_then(|raw| Object::of(raw).ok()).map(score::named).unwrap_or_default();
+    let named = scores.and_then(Object::of).map(score::named).unwrap_or_default();
     let scorer = match (named.as_slice(), &options.scoring.score) {
         (_, Some(chosen)) => Some(chosen.clone()),
         ([(only, _)], None) => Some(only.clone()),
@@ -133,10 +134,10 @@ fn outcome(
     let outcome = options.scoring.outcome(&named, 1.0);
     let mut output = sample.object("output");
     let stop_reason =
-        output.elements("choices").and_then(|choices| Object::of(choices.first()?).ok()?.text("stop_reason"));
-    let error =
-        sample.get("error").and_then(|raw| text(raw).or_else(|| Object::of(raw).ok()?.text("message")));
-    let limit = sample.get("limit").and_then(|raw| Object::of(raw).ok()?.text("type"));
+        output.list("choices").and_then(|choices| Object::of(choices.first()?)?.text("stop_reason"));
+    let said = |raw| Object::of(raw)?.text("message");
+    let error = sample.get("error").and_then(|raw| text(raw).map(Cow::into_owned).or_else(|| said(raw)));
+    let limit = sample.get("limit").and_then(|raw| Object::of(raw)?.text("type"));
     match (error, limit, stop_reason) {
         // What a sample's error reports is an exception of the harness, a sandbox or a provider.
         (Some(error), _, _) => outcome.ended(TerminationKind::InfrastructureError, error),

@@ -4,14 +4,14 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::importers::members::Object;
+use crate::importers::object::Object;
 use crate::trajectory::TerminationKind;
 
 /// Named numbers of all scorers, in order of their names. A list or a dictionary gives one for each
 /// of its entries (`scorer/entry`); what is no number on Inspect's scale gives none.
 pub(super) fn named(scores: Object) -> Vec<(String, f64)> {
     let mut out = Vec::new();
-    for (scorer, raw) in scores.into_members() {
+    for (scorer, raw) in scores.members() {
         let value = value(raw);
         match value {
             Value::Array(entries) => {
@@ -35,7 +35,7 @@ pub(super) fn named(scores: Object) -> Vec<(String, f64)> {
 
 /// A score's value: `{"value": …}`, or the bare value of early logs.
 fn value(raw: &RawValue) -> Value {
-    let scored = Object::of(raw).ok().filter(|score| score.has("value"));
+    let scored = Object::of(raw).filter(|score| score.has("value"));
     let raw = scored.map_or(Some(raw), |mut score| score.take("value"));
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
@@ -85,13 +85,13 @@ pub(super) fn stop(reason: &str) -> TerminationKind {
 #[cfg(test)]
 mod tests {
     use super::named;
-    use crate::importers::members::Object;
+    use crate::importers::object::Object;
 
     #[test]
     fn every_kind_of_value_becomes_named_numbers() {
         let scores = br#"{"a":{"value":"C"},"b":{"value":"I"},"c":{"value":0.25},"d":{"value":[1,"P"]},
             "e":{"value":{"x":true,"y":"N"}},"f":{"value":"free text"},"g":{"value":null},"h":{"value":"1.0"}}"#;
-        let named = named(Object::from_slice(scores).unwrap());
+        let named = named(serde_json::from_slice::<Object<'_>>(scores).unwrap());
         let named: Vec<(&str, f64)> = named.iter().map(|(name, score)| (name.as_str(), *score)).collect();
         let expected = [
             ("a", 1.0),

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::importers::RecordError;
 use crate::importers::data_url;
-use crate::importers::object::{Object, elements, is_array, is_object, is_string, text, wrong_type};
+use crate::importers::object::{Object, elements, text, wrong_type};
 use crate::trajectory::{Part, Trajectory};
 use crate::warning::Loss;
 
@@ -20,12 +20,11 @@ pub(in crate::importers) fn content(
 ) -> Result<(), RecordError> {
     if let Some(text) = text(raw) {
         parts.push(Part::text(text));
-    } else if is_array(raw) {
-        for raw in elements(raw, "content")? {
+    } else {
+        let wrong = || wrong_type("content", "a string, a list of parts or null");
+        for raw in elements(raw).ok_or_else(wrong)? {
             parts.push(part(raw, run, losses)?);
         }
-    } else {
-        return Err(wrong_type("content", "a string, a list of parts or null"));
     }
     Ok(())
 }
@@ -46,23 +45,21 @@ fn part(raw: &RawValue, run: &mut Trajectory, losses: &mut BTreeSet<Loss>) -> Re
         return Ok(Part::text(text));
     }
     let mut part = Object::parse(raw, "content[]")?;
-    let kind = part.take_text("type").unwrap_or(Cow::Borrowed("untyped"));
+    let kind = part.text("type").unwrap_or_else(|| "untyped".to_owned());
     let read = match &*kind {
-        "text" | "input_text" | "output_text" => part.take_text("text").map(Part::text),
-        "refusal" => part
-            .take_text("refusal")
-            .map(|raw| Part::Opaque { kind: "refusal".to_owned(), raw: raw.into_owned() }),
+        "text" | "input_text" | "output_text" => part.text("text").map(Part::text),
+        "refusal" => part.text("refusal").map(|raw| Part::Opaque { kind: "refusal".to_owned(), raw }),
         "thinking" | "reasoning" => {
-            let text = ["thinking", "reasoning", "text"].into_iter().find_map(|key| part.take_text(key));
-            let signature = part.take_text("signature").map(Cow::into_owned);
-            text.map(|text| Part::Reasoning { text: text.into_owned(), signature })
+            let text = ["thinking", "reasoning", "text"].into_iter().find_map(|key| part.text(key));
+            let signature = part.text("signature");
+            text.map(|text| Part::Reasoning { text, signature })
         }
         "image_url" | "input_image" | "image" => image(&mut part, run),
-        "input_audio" => part.take_if("input_audio", is_object).and_then(|raw| audio(raw, run)),
+        "input_audio" => audio(&mut part.object("input_audio"), run),
         _ => None,
     };
     let Some(read) = read else {
-        return Ok(Part::Opaque { kind: kind.into_owned(), raw: raw.get().to_owned() });
+        return Ok(Part::Opaque { kind, raw: raw.get().to_owned() });
     };
     for key in part.keys() {
         let field = format!("message.content[].{key}");
@@ -72,24 +69,21 @@ fn part(raw: &RawValue, run: &mut Trajectory, losses: &mut BTreeSet<Loss>) -> Re
 }
 
 fn image(part: &mut Object<'_>, run: &mut Trajectory) -> Option<Part> {
-    let url = part.take_text("image_url").or_else(|| part.take_if("image", is_string).and_then(text));
-    let url = if let Some(url) = url {
+    let url = if let Some(url) = part.text("image_url").or_else(|| part.text("image")) {
         url
     } else {
-        let mut image = Object::parse(part.take_if("image_url", is_object)?, "image_url").ok()?;
-        let url = image.take_text("url")?;
+        let mut image = part.object("image_url");
+        let url = image.text("url")?;
         // Left over as the part's own, so that its loss is noted.
         if let Some(detail) = image.get("detail") {
             part.push(Cow::Borrowed("detail"), detail);
         }
         url
     };
-    Some(Part::Media(data_url::media(&url, "image/*", run)))
+    Some(data_url::media(&url, "image/*", &mut run.media))
 }
 
-fn audio(raw: &RawValue, run: &mut Trajectory) -> Option<Part> {
-    let mut audio = Object::parse(raw, "input_audio").ok()?;
-    let bytes = data_url::decode_base64(&audio.take_text("data")?)?;
-    let mime = format!("audio/{}", audio.take_text("format")?);
-    Some(Part::Media(data_url::embedded(&mime, bytes, run)))
+fn audio(audio: &mut Object<'_>, run: &mut Trajectory) -> Option<Part> {
+    let mime = format!("audio/{}", audio.text("format")?);
+    data_url::encoded(&mime, &audio.text("data")?, &mut run.media)
 }

@@ -24,17 +24,15 @@ pub(in crate::importers) fn tools(
 }
 
 fn list(raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Vec<Tool>> {
-    elements(raw, "tools").ok()?.into_iter().map(|raw| tool(raw, format, losses)).collect()
+    elements(raw)?.into_iter().map(|raw| tool(raw, format, losses)).collect()
 }
 
 fn tool(raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Tool> {
-    let mut outer = Object::parse(raw, "tool").ok()?;
-    let mut inner = match outer.take_if("function", is_object) {
-        Some(function) => Object::parse(function, "function").ok()?,
-        None => std::mem::take(&mut outer),
-    };
-    let name = inner.take_text("name")?.into_owned();
-    let description = inner.take_text("description").unwrap_or_default().into_owned();
+    let mut outer = Object::of(raw)?;
+    let wrapped = outer.get("function").is_some_and(is_object);
+    let mut inner = if wrapped { outer.object("function") } else { std::mem::take(&mut outer) };
+    let name = inner.text("name")?;
+    let description = inner.text("description").unwrap_or_default();
     let schema = ["parameters", "input_schema"].into_iter().find_map(|key| inner.take(key));
     outer.take("type");
     inner.take("type");

@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use super::model_response::ModelResponse;
 use crate::id::Hash;
 use crate::importers::RecordError;
+use crate::importers::data_url;
 use crate::importers::harness_message::opaque;
-use crate::importers::media_url::media_part;
-use crate::importers::members::{Object, text};
+use crate::importers::object::{Object, json_object, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, Tool, ToolCall, ToolResult};
 
@@ -65,7 +65,7 @@ pub(super) struct Events {
 impl Events {
     /// Reads one event.
     pub(super) fn node(&mut self, raw: &RawValue) -> Result<Node, RecordError> {
-        let mut event = Object::of(raw)?;
+        let mut event = Object::parse(raw, "event")?;
         let at = event.text("timestamp");
         let mut node = if let Some(action) = event.text("action") {
             self.action(raw, &mut event, &action)
@@ -77,7 +77,7 @@ impl Events {
         node.occurrence.at = at;
         let is_opaque = matches!(node.parts.as_slice(), [Part::Opaque { .. }]);
         if !is_opaque {
-            node.occurrence.extra = event.into_extra();
+            node.occurrence.extra = json_object(event.filled_rest());
         }
         Ok(node)
     }
@@ -94,7 +94,7 @@ impl Events {
         let mut arguments = if whole.is_some() { event.object("args") } else { std::mem::take(event) };
         let mut node = match action {
             "system" => {
-                let tools = arguments.elements("tools").unwrap_or_default();
+                let tools = arguments.list("tools").unwrap_or_default();
                 self.tools.extend(tools.into_iter().filter_map(offered_tool));
                 let content = arguments.text("content").unwrap_or_default();
                 Node::new(Role::System, "system", vec![Part::text(content)])
@@ -102,9 +102,9 @@ impl Events {
             "message" => {
                 let mut parts = vec![Part::text(arguments.text("content").unwrap_or_default())];
                 for key in ["image_urls", "images_urls"] {
-                    let urls = arguments.elements(key).unwrap_or_default();
+                    let urls = arguments.list(key).unwrap_or_default();
                     let urls = urls.into_iter().filter_map(text);
-                    parts.extend(urls.map(|url| media_part(&url, &mut self.media)));
+                    parts.extend(urls.map(|url| data_url::media(&url, "image/*", &mut self.media)));
                 }
                 let (role, agent) = if by_agent { (Role::Assistant, "agent") } else { (Role::User, "user") };
                 Node::new(role, agent, parts)
@@ -189,10 +189,10 @@ impl Events {
             return Node::new(Role::System, "harness", vec![opaque(observation, raw)]);
         }
         let exit_code = event
-            .scalar("exit_code")
-            .or_else(|| extras.scalar("exit_code"))
-            .or_else(|| extras.object("metadata").scalar("exit_code"));
-        let is_error = (observation == "error").then_some(true).or_else(|| extras.scalar("error"));
+            .read("exit_code")
+            .or_else(|| extras.read("exit_code"))
+            .or_else(|| extras.object("metadata").read("exit_code"));
+        let is_error = (observation == "error").then_some(true).or_else(|| extras.read("error"));
         event.absorb(extras);
         if event.get("message").and_then(text).is_some_and(|message| message == content) {
             event.take("message");
@@ -211,7 +211,7 @@ fn number(event: &Object, key: &str) -> Option<i64> {
 
 /// A tool in OpenAI's form, as a system message lists it.
 fn offered_tool(raw: &RawValue) -> Option<Tool> {
-    let mut function = Object::of(raw).ok()?.object("function");
+    let mut function = Object::of(raw)?.object("function");
     Some(Tool {
         name: function.text("name")?,
         description: function.text("description").unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! How an OpenHands run ended: the evaluation's report where there is one, else the resolver's own
 //! flag; and the error or the agent's last state.
 
-use crate::importers::members::Object;
+use crate::importers::object::Object;
 use crate::json::Json;
 use crate::trajectory::{Outcome, TerminationKind};
 
@@ -20,12 +20,11 @@ pub(super) struct Scored {
 pub(super) fn read(output: &mut Object, last_state: Option<&str>) -> Scored {
     let report = output.take("report");
     let test_result = output.take("test_result");
-    let mut tests = test_result.and_then(|raw| Object::of(raw).ok()).unwrap_or_default();
-    let mut resolved =
-        report.and_then(|raw| Object::of(raw).ok()).and_then(|mut report| report.scalar("resolved"));
+    let mut tests = test_result.and_then(Object::of).unwrap_or_default();
+    let mut resolved = report.and_then(Object::of).and_then(|mut report| report.read("resolved"));
     resolved =
-        resolved.or_else(|| tests.object("report").scalar("resolved")).or_else(|| tests.scalar("resolved"));
-    let guess: Option<bool> = output.scalar("success");
+        resolved.or_else(|| tests.object("report").read("resolved")).or_else(|| tests.read("resolved"));
+    let guess: Option<bool> = output.read("success");
     let (outcome, verifier) = match (resolved, guess) {
         (Some(passed), _) => (Outcome::from_flag(passed, "report resolved"), Some("swe-bench")),
         (None, Some(passed)) => (Outcome::from_flag(passed, "success"), Some("openhands-resolver")),
@@ -94,13 +93,13 @@ fn state_termination(state: &str) -> TerminationKind {
 #[cfg(test)]
 mod tests {
     use super::read;
-    use crate::importers::members::Object;
+    use crate::importers::object::Object;
     use crate::trajectory::{Status, TerminationKind};
 
     #[test]
     fn a_report_counts_more_than_the_resolvers_flag() {
         let text = br#"{"success":true,"test_result":{"git_patch":"x","report":{"resolved":false}}}"#;
-        let scored = read(&mut Object::from_slice(text).unwrap(), None);
+        let scored = read(&mut serde_json::from_slice::<Object<'_>>(text).unwrap(), None);
         assert_eq!(scored.outcome.status, Status::Failure);
         assert_eq!(scored.outcome.evidence, "report resolved = false");
     }
@@ -108,7 +107,8 @@ mod tests {
     #[test]
     fn an_error_is_an_end_and_no_outcome() {
         let text = br#"{"error":"RuntimeError: Agent reached maximum iteration in headless mode"}"#;
-        let outcome = read(&mut Object::from_slice(text).unwrap(), Some("finished")).outcome;
+        let outcome =
+            read(&mut serde_json::from_slice::<Object<'_>>(text).unwrap(), Some("finished")).outcome;
         assert_eq!(outcome.status, Status::Unknown);
         assert_eq!(outcome.termination_kind(), Some(TerminationKind::StepLimit));
     }

@@ -22,6 +22,9 @@
 //! The heads print some runs twice: one that answers wrongly with its last permitted step stands under
 //! INCORRECT and again under HALTED. Equal text under another heading of the same trial is the same
 //! run, printed again; it is noted, not imported.
+//!
+//! A run's text does not hold its trial: the banner above it does. A greedy policy gives the same text
+//! in several trials and files, so trial and heading are part of the run's identity.
 
 mod transcript;
 
@@ -83,7 +86,7 @@ struct Pages<'a> {
     trial: Option<i64>,
     section: Option<String>,
     run: Option<Open>,
-    /// How often each run's text was imported.
+    /// How often each run, by the name made of its trial, heading and text, was imported.
     imported: BTreeMap<String, u64>,
     /// Under which headings of this trial it was printed.
     printed: BTreeMap<String, Option<String>>,
@@ -173,15 +176,18 @@ impl<'a> Pages<'a> {
             return Ok(sink.loss(Loss::new(ReactText.format(), "transcript", reason))?);
         }
         self.printed.insert(record.sha256.clone(), self.section.clone());
-        let ordinal = self.imported.entry(record.sha256.clone()).or_default();
-        record.ordinal = *ordinal;
-        *ordinal += 1;
         if std::str::from_utf8(&record.bytes).is_err() {
             record.losses.push("invalid UTF-8 became U+FFFD");
         }
         let mut run = transcript(&String::from_utf8_lossy(&record.bytes), self.section.as_deref());
         run.trial = self.trial;
-        Ok(record.emit(sink, run, None, Vec::new(), 0)?)
+        let trial = self.trial.map_or_else(String::new, |trial| format!("trial {trial}/"));
+        let heading = self.section.as_ref().map_or_else(String::new, |section| format!("{section}/"));
+        let name = format!("{trial}{heading}{}", record.sha256);
+        let before = self.imported.entry(name.clone()).or_default();
+        let native = if *before > 0 { format!("{name}/{before}") } else { name };
+        *before += 1;
+        Ok(record.emit(sink, run, Some(native), Vec::new(), 0)?)
     }
 }
 

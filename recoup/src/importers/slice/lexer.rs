@@ -168,7 +168,7 @@ impl Records {
         if lead == bytes.len() {
             return None;
         }
-        let line = line + bytes[..lead].iter().filter(|byte| **byte == b'\n').count() as u64;
+        let line = line + memchr::memchr_iter(b'\n', &bytes[..lead]).count() as u64;
         let mut bytes = bytes;
         let tail = bytes.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
         bytes.truncate(bytes.len() - tail);

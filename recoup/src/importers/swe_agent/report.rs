@@ -1,7 +1,7 @@
 //! The outcome of a SWE-agent run, which stands in another file: the evaluation's `report.json`.
 
 use crate::importers::Source;
-use crate::importers::members::Object;
+use crate::importers::object::Object;
 use crate::json::Json;
 use crate::trajectory::Outcome;
 
@@ -43,8 +43,8 @@ pub(super) fn find(source: &Source, instance: Option<&str>) -> Option<Report> {
 
 /// Reads `{"resolved": …}`, or that under the instance's id.
 fn read(bytes: &[u8], instance: Option<&str>) -> Option<Report> {
-    let mut report = Object::from_slice(bytes).ok()?;
-    let resolved: bool = report.scalar("resolved").or_else(|| report.object(instance?).scalar("resolved"))?;
+    let mut report: Object<'_> = serde_json::from_slice(bytes).ok()?;
+    let resolved: bool = report.read("resolved").or_else(|| report.object(instance?).read("resolved"))?;
     let output = Json::from_foreign(std::str::from_utf8(bytes).ok()?);
     Some(Report { outcome: Outcome::from_flag(resolved, "report.json resolved"), output })
 }

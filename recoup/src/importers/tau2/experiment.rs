@@ -1,12 +1,11 @@
 //! What the runs of one experiment share: settings, environment and tasks.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
 use super::FORMAT;
-use crate::importers::object::{Object, elements, is_array, is_object};
+use crate::importers::object::{Object, is_object};
 use crate::importers::openai_chat::tools;
 use crate::importers::slice::RawRecord;
 use crate::json::Json;
@@ -43,31 +42,29 @@ impl<'a> Experiment<'a> {
         let Some(mut root) = header.and_then(|record| record.parse::<Object<'a>>().ok()) else {
             return experiment;
         };
-        let tasks = root.take_if("tasks", is_array).and_then(|raw| elements(raw, "tasks").ok());
-        for raw in tasks.unwrap_or_default() {
-            let Ok(mut task) = Object::parse(raw, "task") else { continue };
-            if let Some(id) = task.take_id("id") {
+        for raw in root.list("tasks").unwrap_or_default() {
+            let Some(mut task) = Object::of(raw) else { continue };
+            if let Some(id) = task.id("id") {
                 experiment.tasks.insert(id, task);
             }
         }
-        let Some(mut info) = object(&mut root, "info") else { return experiment };
-        if let Some(mut environment) = object(&mut info, "environment_info") {
-            experiment.domain = environment.take_text("domain_name").map(Cow::into_owned);
-            experiment.policy = environment.take_text("policy").map(Cow::into_owned);
-            experiment.tools = environment.take("tool_defs");
-            experiment.drop_rest("environment_info.", environment);
-        }
+        let mut info = root.object("info");
+        let mut environment = info.object("environment_info");
+        experiment.domain = environment.text("domain_name");
+        experiment.policy = environment.text("policy");
+        experiment.tools = environment.take("tool_defs");
+        experiment.drop_rest("environment_info.", environment);
         experiment.agent = experiment.player(&mut info, "agent_info");
         experiment.user = experiment.player(&mut info, "user_info");
-        experiment.version = info.take_text("git_commit").map(Cow::into_owned);
-        experiment.steps_max = info.take_integer("max_steps").and_then(|steps| u64::try_from(steps).ok());
+        experiment.version = info.text("git_commit");
+        experiment.steps_max = info.read("max_steps");
         experiment.drop_rest("", info);
         experiment
     }
 
     fn player(&mut self, info: &mut Object<'a>, key: &str) -> Player {
-        let Some(mut player) = object(info, key) else { return Player::default() };
-        let model = player.take_text("llm").map(Cow::into_owned);
+        let mut player = info.object(key);
+        let model = player.text("llm");
         let settings = player.take_if("llm_args", is_object).map(Json::from);
         self.drop_rest(&format!("{key}."), player);
         Player { model, settings }
@@ -122,8 +119,4 @@ impl<'a> Experiment<'a> {
             losses.insert(Loss::new(FORMAT, field, "a setting of the experiment, not of a run"));
         }
     }
-}
-
-fn object<'a>(outer: &mut Object<'a>, key: &str) -> Option<Object<'a>> {
-    Object::parse(outer.take_if(key, is_object)?, key).ok()
 }

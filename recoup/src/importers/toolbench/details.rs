@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::AGENT;
-use crate::importers::function_call::with_arguments;
+use crate::importers::function_call::called;
 use crate::importers::harness_message::opaque;
-use crate::importers::members::Object;
+use crate::importers::object::{Object, text, text_or_source};
 use crate::trajectory::{Leaf, Node, Outcome, Part, Role, Trajectory};
 
 /// A message and those that follow it. The parser's limit on nesting bounds its depth.
@@ -45,16 +45,16 @@ pub(super) fn read(run: &mut Trajectory, roots: Vec<Detail>) {
 
 fn messages(detail: &Detail) -> Vec<Node> {
     let raw = detail.message.as_deref();
-    let text = raw.and_then(crate::importers::members::text);
-    let part = match (text.clone(), raw) {
-        (Some(text), _) => Part::text(text),
+    let said = raw.and_then(text);
+    let part = match (&said, raw) {
+        (Some(text), _) => Part::text(&**text),
         (None, Some(raw)) => opaque("message", raw),
         (None, None) => Part::text(""),
     };
     match detail.role.as_str() {
         "system" => vec![Node::new(Role::System, "system", vec![part])],
         "user" => vec![Node::new(Role::User, "user", vec![part])],
-        "tool" => call_and_result(text.as_deref(), raw)
+        "tool" => call_and_result(said.as_deref(), raw)
             .unwrap_or_else(|| vec![Node::new(Role::Tool, "environment", vec![as_written(part)])]),
         _ => vec![Node::new(Role::Assistant, AGENT, vec![part]).sampled()],
     }
@@ -63,12 +63,11 @@ fn messages(detail: &Detail) -> Vec<Node> {
 /// The call and the result of a tool message that is JSON.
 fn call_and_result(text: Option<&str>, raw: Option<&RawValue>) -> Option<Vec<Node>> {
     let mut message = match text {
-        Some(text) => Object::from_slice(text.as_bytes()).ok()?,
-        None => Object::of(raw?).ok()?,
+        Some(text) => serde_json::from_str(text).ok()?,
+        None => Object::of(raw?)?,
     };
-    let call = with_arguments(None, message.text("name")?, message.take("arguments"));
-    let response = message.take("response")?;
-    let response = crate::importers::members::text(response).unwrap_or_else(|| response.get().to_owned());
+    let call = called(None, message.text("name")?, message.take("arguments"));
+    let response = text_or_source(message.take("response")?);
     Some(vec![
         Node::new(Role::Assistant, AGENT, vec![Part::ToolCall(call)]).sampled(),
         Node::new(Role::Tool, "environment", vec![Part::text_result(None, response)]),

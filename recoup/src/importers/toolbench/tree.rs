@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::AGENT;
-use crate::importers::members::extra;
+use crate::importers::object::json_object;
 use crate::json::Json;
 use crate::trajectory::{
     ArgumentsForm, Leaf, Node, Outcome, Part, Role, Status, TerminationKind, ToolCall, ToolResult, Trajectory,
@@ -185,7 +185,7 @@ impl TreeNode {
         let io_state =
             self.io_state.as_deref().filter(|state| !matches!(state.get(), "null" | "{}" | "\"\""));
         note("io_state", io_state.map(Json::from));
-        extra(&notes)
+        json_object(&notes)
     }
 }
 

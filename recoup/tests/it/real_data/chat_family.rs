@@ -3,12 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use recoup::trajectory::{Part, Role, Status, TerminationKind};
 use serde_json::Value;
-
-use recoup::importers::{IMPORTERS, ImportOptions, Importer, detect, sources_from_paths};
 
 use crate::harness::{Imported, import, shared_data};
 
@@ -139,52 +136,4 @@ fn atif_gives_its_counts() {
     assert_count(&expected, "steps", imported.step_count());
     assert_eq!(imported.node_count(), imported.step_count() + imported.tool_result_count());
     assert!(imported.losses.is_empty(), "{:?}", imported.losses);
-}
-
-/// Results, predictions and databases that lie beside traces are none.
-#[test]
-fn files_beside_traces_are_not_recognized() {
-    let Some(root) = shared_data("") else { return };
-    let paths = [
-        "tau-bench/tau_bench/envs/airline/data/*.json",
-        "swe-smith/tests/test_logs/run_evaluation/*/report.json",
-        "swe-agent/tests/test_data/trajectories/*/all_preds.jsonl",
-        "mini-swe-agent/tests/test_data/results.json",
-        "expected_counts.json",
-    ];
-    let paths: Vec<String> =
-        paths.iter().map(|path| root.join(path).to_string_lossy().into_owned()).collect();
-    let (sources, problems) = sources_from_paths(&paths, &Arc::new(ImportOptions::default()));
-    assert_eq!((sources.len(), problems.len()), (7, 0));
-    for source in sources {
-        let importer = detect(&source).unwrap().map(Importer::format);
-        assert_eq!(importer, None, "{}", source.uri());
-    }
-}
-
-/// These importers leave the other formats' files to the others.
-#[test]
-fn traces_of_other_formats_are_left_alone() {
-    let Some(root) = shared_data("") else { return };
-    let folders = [
-        ("tau-bench", "tau-bench"),
-        ("tau2", "tau2"),
-        ("who-and-when", "who_and_when"),
-        ("atif", "derived_atif"),
-    ];
-    let unseen = ["sharegpt", "agentrx", "openai-chat"];
-    let paths = [root.to_string_lossy().into_owned()];
-    let (sources, _) = sources_from_paths(&paths, &Arc::new(ImportOptions::default()));
-    for source in sources {
-        let Some(importer) = detect(&source).unwrap() else { continue };
-        let folder = source.folder_names().pop().unwrap_or_default();
-        for (format, own) in folders {
-            assert_eq!(importer.format() == format, folder == own, "{}", source.uri());
-        }
-        // Any bare array of messages is a chat, unless a format that says more of it comes first.
-        let bare = ["mini-swe-agent", "webvoyager"].contains(&&*folder) && importer.format() == "openai-chat";
-        assert!(bare || !unseen.contains(&importer.format()), "{}", source.uri());
-    }
-    let place = |format| IMPORTERS.iter().position(|importer| importer.format() == format);
-    assert!(place("mini-swe-agent") < place("openai-chat") && place("webvoyager") < place("openai-chat"));
 }

@@ -41,10 +41,9 @@ fn reflexion_results_and_attempts() {
     assert_eq!(nodes(&programs), count(&counts, "reflections") + 2 * programs.len());
     assert!(programs.iter().all(|run| run.hidden.verifier_output.is_some()));
     let families = ["reflexion/alfworld/env_", "reflexion/webshop/env_"];
-    // A trial is a run of its own, also where an entry equals the last trial's; of the eleven files two
-    // are equal byte for byte.
-    let keys: std::collections::BTreeSet<_> = environments.iter().map(|run| run.key).collect();
-    assert_eq!(keys.len(), environments.len() - 134);
+    // A trial is a run of its own, also where its file equals the last trial's byte for byte.
+    let keys: std::collections::BTreeSet<_> = runs.iter().map(|run| run.key).collect();
+    assert_eq!(keys.len(), runs.len());
     assert!(environments.iter().all(|run| families.iter().any(|start| run.task.key.0.starts_with(start))));
     assert!(imported.quarantined.is_empty());
 }
@@ -126,7 +125,7 @@ fn claude_code_lines_are_accounted_for() {
         results.filter(|part| matches!(part, Part::ToolResult(result) if result.is_error == Some(true)));
     assert_eq!(errors.count(), count(&counts, "is_error"));
     // Bad lines are those that hold no object; three more hold one that is no line of a session.
-    let bad = imported.quarantined.iter().filter(|entry| entry.code == "not-an-object").count();
+    let bad = imported.quarantined.iter().filter(|entry| entry.reason.contains("expected an object")).count();
     assert_eq!(bad, count(&counts, "bad_lines"));
     assert_eq!(imported.quarantined.len(), bad + 3);
     let titles = |run: &Trajectory| {
@@ -150,30 +149,4 @@ fn codex_failed_starts_are_runs_without_steps() {
     assert_eq!((run.nodes.len(), run.outcome().status), (0, Status::Unknown));
     assert!(run.agents[0].system_prompt.is_some());
     assert_eq!(run.outcome().termination, None);
-}
-
-#[test]
-fn no_other_file_of_the_pack_is_taken() {
-    const OWN: [(&str, &str); 7] = [
-        ("adp", "adp"),
-        ("claude-code", "claude-code-log"),
-        ("codex", "codex"),
-        ("nebius", "adp"),
-        ("react-text", "reflexion"),
-        ("reflexion", "reflexion"),
-        ("webvoyager", "webvoyager"),
-    ];
-    let Some(root) = shared_data("") else { return };
-    for entry in fs::read_dir(&root).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let imported = import(&[&path]);
-        for run in imported.trajectories() {
-            let format = run.source.format.as_str();
-            let own = OWN.iter().find(|(own, _)| *own == format);
-            assert!(own.is_none_or(|(_, folder)| *folder == name), "{} as {format}", run.source.uri);
-        }
-        let taken = |ending: &str| imported.trajectories().any(|run| run.source.uri.ends_with(ending));
-        assert!(!taken("README.md") && !taken("LICENSE") && !taken("wiki.md"), "{name}");
-    }
 }
