@@ -182,33 +182,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
 }
 
 /// A string that borrows from its source where no escape stands in it.
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Characters;
-        impl<'de> Visitor<'de> for Characters {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-
-            fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text)))
-            }
-        }
-        deserializer.deserialize_str(Characters)
-    }
-}
+#[derive(Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// The value as `T`, or `None` for a value of another type.
 pub(super) fn value<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
@@ -296,7 +271,7 @@ fn within(error: serde_json::Error, place: &str) -> RecordError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Object, RawValue, json_object, text};
+    use super::{Cow, Object, RawValue, Text, json_object, text};
 
     fn object(text: &str) -> Object<'_> {
         serde_json::from_str(text).unwrap()
@@ -343,6 +318,8 @@ mod tests {
     #[test]
     fn text_borrows_where_it_can() {
         let raw: &RawValue = serde_json::from_str(r#""plain""#).unwrap();
-        assert!(matches!(text(raw), Some(std::borrow::Cow::Borrowed("plain"))));
+        assert!(matches!(text(raw), Some(Cow::Borrowed("plain"))));
+        let key: Text<'_> = serde_json::from_str(r#""plain""#).unwrap();
+        assert!(matches!(key.0, Cow::Borrowed("plain")));
     }
 }
