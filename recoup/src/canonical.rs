@@ -163,9 +163,9 @@ pub fn write_float(out: &mut String, value: f64) {
     let _ = write!(out, "{value:?}");
 }
 
-/// Appends a string as the reader decoded it: without escapes there is nothing to escape again.
-fn write_decoded(out: &mut String, decoded: &Cow<'_, str>) {
-    match decoded {
+/// Appends a string as the reader decoded it, without escapes if it had none, and gives it back.
+fn write_decoded<'t>(out: &mut String, decoded: Cow<'t, str>) -> Cow<'t, str> {
+    match &decoded {
         Cow::Borrowed(clean) => {
             out.push('"');
             out.push_str(clean);
@@ -173,6 +173,7 @@ fn write_decoded(out: &mut String, decoded: &Cow<'_, str>) {
         }
         Cow::Owned(text) => write_string(out, text),
     }
+    decoded
 }
 
 /// A member of an object, written already.
@@ -209,8 +210,7 @@ impl<'t> Reader<'t> {
             Some(b'{') => self.object(out, depth),
             Some(b'[') => self.array(out, depth),
             Some(b'"') => {
-                let decoded = self.string()?;
-                write_decoded(out, &decoded);
+                write_decoded(out, self.string()?);
                 Ok(())
             }
             Some(b'-' | b'0'..=b'9') => self.number(out),
@@ -251,7 +251,7 @@ impl<'t> Reader<'t> {
             self.expect(b':', "`:`")?;
             self.skip_space();
             let start = out.len();
-            write_decoded(out, &key);
+            let key = write_decoded(out, key);
             out.push(':');
             self.value(out, depth + 1)?;
             sorted &= members.last().is_none_or(|last| last.key < key);

@@ -14,8 +14,9 @@
 use serde_json::value::RawValue;
 
 use super::beside::picture;
-use super::object::{Object, json_object, text_or_source};
+use super::object::Object;
 use super::slice::{self, Stop};
+use super::value::{json_object, text_or_source};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source};
 use crate::json::Json;
 use crate::task::Task;

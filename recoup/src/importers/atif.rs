@@ -16,9 +16,10 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 pub(crate) use self::metrics::metrics;
-use super::object::{Object, is_array, is_object, missing};
+use super::object::{Object, missing};
 use super::openai_chat::{emit_losses, tools};
 use super::slice::{self, RawRecord, Stop};
+use super::value::{is_array, is_object};
 use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row};
 use crate::json::Json;
 use crate::task::Task;

@@ -3,7 +3,8 @@
 
 use serde_json::value::RawValue;
 
-use super::object::{Object, is_object, text};
+use super::object::Object;
+use super::value::{is_object, text};
 use crate::trajectory::{ArgumentsForm, ToolCall};
 
 /// Takes a call out of its object: `{"id", "function": {"name", "arguments"}}`, a custom tool's

@@ -5,8 +5,9 @@
 use serde_json::value::RawValue;
 
 use super::harness_message::message;
-use super::object::{Object, elements, json_object};
+use super::object::Object;
 use super::slice::{self, Stop};
+use super::value::{elements, json_object};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source, instance};
 use crate::json::Json;
 use crate::task::Task;

@@ -21,6 +21,7 @@ mod scoring;
 mod sink;
 pub mod slice;
 mod source;
+mod value;
 
 mod adp;
 mod agentrx;

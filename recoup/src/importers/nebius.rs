@@ -7,8 +7,9 @@
 
 use serde_json::value::RawValue;
 
-use super::object::{Object, json_object};
+use super::object::Object;
 use super::slice::{self, Stop};
+use super::value::json_object;
 use super::{ImportError, Importer, Outline, Probe, RawRecord, Sink, Source};
 use crate::json::Json;
 use crate::task::Task;

@@ -22,7 +22,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::RecordError;
-use crate::canonical::write_string;
+use super::value::{elements, is_number, is_object, text, value, write_object};
 use crate::json::Json;
 
 /// A JSON object, borrowed from its record.
@@ -182,94 +182,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
 }
 
 /// A string that borrows from its source where no escape stands in it.
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Characters;
-        impl<'de> Visitor<'de> for Characters {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-
-            fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text)))
-            }
-        }
-        deserializer.deserialize_str(Characters)
-    }
-}
-
-/// The value as `T`, or `None` for a value of another type.
-pub(super) fn value<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-/// The decoded string, or `None` for a value of another type.
-pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
-        return Some(Cow::Borrowed(inner));
-    }
-    serde_json::from_str(raw.get()).ok().map(Cow::Owned)
-}
-
-/// The decoded string, or the source text of a value of another type.
-pub(super) fn text_or_source(raw: &RawValue) -> String {
-    text(raw).unwrap_or(Cow::Borrowed(raw.get())).into_owned()
-}
-
-/// The elements of an array, or `None` for a value of another type.
-pub(super) fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
-    if is_array(raw) { value(raw) } else { None }
-}
-
-/// True for a number.
-pub(super) fn is_number(raw: &RawValue) -> bool {
-    raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit())
-}
-
-/// True for an array.
-pub(super) fn is_array(raw: &RawValue) -> bool {
-    raw.get().starts_with('[')
-}
-
-/// True for an object.
-pub(super) fn is_object(raw: &RawValue) -> bool {
-    raw.get().starts_with('{')
-}
-
-/// Named values as one JSON object; `None` without any.
-pub(super) fn json_object<K, V>(members: impl IntoIterator<Item = (K, V)>) -> Option<Json>
-where
-    K: AsRef<str>,
-    V: AsRef<str>,
-{
-    let text = write_object(members);
-    (text != "{}").then(|| Json::from_foreign(&text))
-}
-
-fn write_object<K: AsRef<str>, V: AsRef<str>>(members: impl IntoIterator<Item = (K, V)>) -> String {
-    let mut out = String::from("{");
-    for (key, value) in members {
-        out.push_str(if out.len() > 1 { "," } else { "" });
-        write_string(&mut out, key.as_ref());
-        out.push(':');
-        out.push_str(value.as_ref());
-    }
-    out.push('}');
-    out
-}
+#[derive(Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// The error for a field that is not what the format says.
 pub(super) fn wrong_type(place: &str, wanted: &str) -> RecordError {
@@ -296,7 +210,8 @@ fn within(error: serde_json::Error, place: &str) -> RecordError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Object, RawValue, json_object, text};
+    use super::{Cow, Object, RawValue, Text};
+    use crate::importers::value::json_object;
 
     fn object(text: &str) -> Object<'_> {
         serde_json::from_str(text).unwrap()
@@ -341,8 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn text_borrows_where_it_can() {
-        let raw: &RawValue = serde_json::from_str(r#""plain""#).unwrap();
-        assert!(matches!(text(raw), Some(std::borrow::Cow::Borrowed("plain"))));
+    fn keys_borrow_where_they_can() {
+        let key: Text<'_> = serde_json::from_str(r#""plain""#).unwrap();
+        assert!(matches!(key.0, Cow::Borrowed("plain")));
     }
 }

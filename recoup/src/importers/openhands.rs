@@ -10,8 +10,9 @@ mod outcome;
 use serde_json::value::RawValue;
 
 use self::event::Events;
-use super::object::{Object, elements};
+use super::object::Object;
 use super::slice::{self, Layout, Stop};
+use super::value::elements;
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source, instance};
 use crate::json::Json;
 use crate::task::{Task, VerifierRef};

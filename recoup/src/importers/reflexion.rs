@@ -167,13 +167,30 @@ fn attempts(format: &str, record: &RawRecord, sink: &mut dyn Sink) -> Result<(),
 
 #[cfg(test)]
 mod tests {
-    use super::{family, trial};
+    use std::sync::Arc;
+
+    use super::{Reflexion, family, trial};
+    use crate::importers::{Event, Importer as _, Source};
 
     #[test]
     fn the_trial_is_the_file_names_number() {
         assert_eq!(trial("env_results_trial_12.json"), Some(12));
         assert_eq!(trial("env_results_trial_-1.json"), None);
         assert_eq!(trial("results.json"), None);
+    }
+
+    #[test]
+    fn an_equal_file_of_another_trial_holds_other_runs() {
+        let key = |name: &str| {
+            let text = br#"[{"name":"env_0","memory":[],"is_success":true}]"#;
+            let source = Source::from_bytes(name, text.as_slice(), Arc::default());
+            let mut events: Vec<Event> = Vec::new();
+            Reflexion.import(&source, &mut events).unwrap();
+            let [Event::Trajectory(run)] = events.as_slice() else { panic!("one run: {events:?}") };
+            run.head.key
+        };
+        assert_ne!(key("env_results_trial_5.json"), key("env_results_trial_6.json"));
+        assert_eq!(key("copy/env_results_trial_5.json"), key("env_results_trial_5.json"));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 use serde_json::value::RawValue;
 
 use super::Scoring;
-use super::object::{Object, is_object, json_object, value};
+use super::object::Object;
+use super::value::{is_object, json_object, value};
 use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{Node, Outcome, Role, Trajectory};

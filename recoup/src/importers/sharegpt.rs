@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use super::function_call::function;
-use super::object::{Object, elements, json_object, missing, unknown_role};
+use super::object::{Object, missing, unknown_role};
 use super::openai_chat::{emit_losses, take_tools};
 use super::slice::{self, RawRecord, Stop};
+use super::value::{elements, json_object};
 use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row};
 use crate::task::Task;
 use crate::trajectory::{Node, Part, Role, ToolResult, Trajectory};

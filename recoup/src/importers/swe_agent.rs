@@ -17,8 +17,9 @@ use serde_json::value::RawValue;
 
 use self::prompts::Prompts;
 use super::harness_message::message;
-use super::object::{Object, json_object};
+use super::object::Object;
 use super::slice::{self, Stop};
+use super::value::json_object;
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source, instance};
 use crate::json::Json;
 use crate::task::{Task, VerifierRef};

@@ -12,9 +12,10 @@ mod ticks;
 use std::collections::BTreeSet;
 
 use self::experiment::Experiment;
-use super::object::{Object, is_object, json_object, missing};
+use super::object::{Object, missing};
 use super::openai_chat::emit_losses;
 use super::slice::{self, RawRecord, Stop};
+use super::value::{is_object, json_object};
 use super::{ImportError, Importer, Layout, Outline, Probe, Scoring, Sink, Source, row};
 use crate::json::Json;
 use crate::task::{Task, VerifierRef};

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use super::object::{Object, json_object, missing};
+use super::object::{Object, missing};
 use super::openai_chat::{emit_losses, is_conversation, push_messages};
 use super::slice::{self, RawRecord, Stop};
+use super::value::json_object;
 use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source, row};
 use crate::json::Json;
 use crate::task::{EnvironmentRef, Task, VerifierRef};

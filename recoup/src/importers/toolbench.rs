@@ -11,8 +11,9 @@ mod tree;
 
 use serde_json::value::RawValue;
 
-use super::object::{Object, elements, json_object, text};
+use super::object::Object;
 use super::slice::{self, Stop};
+use super::value::{elements, json_object, text};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source};
 use crate::json::Json;
 use crate::task::{Task, VerifierRef};

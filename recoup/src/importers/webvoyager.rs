@@ -9,8 +9,9 @@
 use serde_json::value::RawValue;
 
 use super::beside::picture;
-use super::object::{Object, elements, json_object, text, wrong_type};
+use super::object::{Object, wrong_type};
 use super::slice::{self, Stop};
+use super::value::{elements, json_object, text};
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source};
 use crate::task::{EnvironmentRef, Task};
 use crate::trajectory::{Node, Outcome, Part, Role, TerminationKind, Trajectory};

@@ -6,8 +6,9 @@
 
 use serde_json::value::RawValue;
 
-use super::object::{Object, json_object, missing};
+use super::object::{Object, missing};
 use super::slice::{self, RawRecord, Stop};
+use super::value::json_object;
 use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row};
 use crate::json::Json;
 use crate::task::Task;

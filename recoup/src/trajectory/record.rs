@@ -101,11 +101,11 @@ fn write_call(out: &mut String, call: &Call) -> Result<(), CanonicalError> {
     let mut members = Members::open(out);
     members.list("completion_ids", completion_ids.as_deref(), write_id);
     if let Some(cost) = cost {
-        write_number(members.key("cost"), cost);
+        write_number(members.key("cost"), *cost);
     }
     members.text("error", error.as_deref());
     members.text("finish_reason", finish_reason.as_deref());
-    members.list("logprobs", logprobs.as_deref(), write_number);
+    members.list("logprobs", logprobs.as_deref(), |out, value| write_number(out, *value));
     members.text("model", model.as_deref());
     members.json("parameters", parameters.as_ref(), MEMBER_DEPTH + 1)?;
     members.list("prompt_ids", prompt_ids.as_deref(), write_id);
@@ -121,9 +121,9 @@ fn write_call(out: &mut String, call: &Call) -> Result<(), CanonicalError> {
 }
 
 /// A double; what is not finite has no number in JSON and is null, as serde writes it.
-fn write_number(out: &mut String, value: &f64) {
+fn write_number(out: &mut String, value: f64) {
     if value.is_finite() {
-        write_float(out, *value);
+        write_float(out, value);
     } else {
         out.push_str("null");
     }

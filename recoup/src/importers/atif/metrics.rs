@@ -5,7 +5,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::importers::RecordError;
-use crate::importers::object::{Object, value};
+use crate::importers::object::Object;
+use crate::importers::value::value;
 use crate::json::Json;
 use crate::trajectory::{Call, Usage};
 

@@ -3,7 +3,8 @@
 
 use serde_json::value::RawValue;
 
-use crate::importers::object::{Object, is_object, json_object};
+use crate::importers::object::Object;
+use crate::importers::value::{is_object, json_object};
 use crate::json::Json;
 use crate::trajectory::{Outcome, Trajectory};
 

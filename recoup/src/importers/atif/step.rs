@@ -8,9 +8,8 @@ use super::metrics;
 use super::own::split;
 use crate::importers::RecordError;
 use crate::importers::data_url;
-use crate::importers::object::{
-    Object, elements, is_object, json_object, missing, text, unknown_role, wrong_type,
-};
+use crate::importers::object::{Object, missing, unknown_role, wrong_type};
+use crate::importers::value::{elements, is_object, json_object, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Call, Node, Part, Role, ToolCall, ToolResult, Trajectory};
 

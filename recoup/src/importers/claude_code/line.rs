@@ -8,7 +8,8 @@ use crate::id::Hash;
 use crate::importers::RecordError;
 use crate::importers::data_url;
 use crate::importers::function_call::called;
-use crate::importers::object::{Object, elements, json_object, text, text_or_source, wrong_type};
+use crate::importers::object::{Object, wrong_type};
+use crate::importers::value::{elements, json_object, text, text_or_source};
 use crate::json::Json;
 use crate::trajectory::{Part, ToolResult, Usage};
 

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use super::event::{Exit, Tokens};
 use super::item::Item;
 use crate::importers::RecordError;
-use crate::importers::object::{Object, json_object, text_or_source};
+use crate::importers::object::Object;
+use crate::importers::value::{json_object, text_or_source};
 use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{

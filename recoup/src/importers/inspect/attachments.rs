@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::canonical::write_string;
-use crate::importers::object::text;
+use crate::importers::value::text;
 
 /// Schemes of a reference.
 const SCHEMES: [&str; 2] = ["attachment://", "tc://"];

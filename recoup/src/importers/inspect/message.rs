@@ -6,7 +6,8 @@ use super::attachments::Attachments;
 use crate::importers::RecordError;
 use crate::importers::data_url;
 use crate::importers::function_call::tool_call;
-use crate::importers::object::{Object, elements, json_object, text};
+use crate::importers::object::Object;
+use crate::importers::value::{elements, json_object, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, ToolResult, Trajectory};
 

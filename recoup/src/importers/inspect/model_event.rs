@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use serde_json::value::RawValue;
 
 use super::attachments::Attachments;
-use crate::importers::object::{Object, text};
+use crate::importers::object::Object;
+use crate::importers::value::text;
 use crate::json::Json;
 use crate::trajectory::{Call, Tool, Usage};
 

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::importers::RecordError;
 use crate::importers::data_url;
-use crate::importers::object::{Object, elements, text, wrong_type};
+use crate::importers::object::{Object, wrong_type};
+use crate::importers::value::{elements, text};
 use crate::trajectory::{Part, Trajectory};
 use crate::warning::Loss;
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
-use crate::importers::object::{Object, elements, is_object, text};
+use crate::importers::object::Object;
+use crate::importers::value::{elements, is_object, text};
 use crate::trajectory::Tool;
 use crate::warning::Loss;
 

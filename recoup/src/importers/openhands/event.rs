@@ -10,7 +10,8 @@ use crate::id::Hash;
 use crate::importers::RecordError;
 use crate::importers::data_url;
 use crate::importers::harness_message::opaque;
-use crate::importers::object::{Object, json_object, text};
+use crate::importers::object::Object;
+use crate::importers::value::{json_object, text};
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, Tool, ToolCall, ToolResult};
 

@@ -193,13 +193,34 @@ impl<'a> Pages<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
     use super::ReactText;
-    use crate::importers::{Importer as _, Probe};
+    use crate::id::TrajectoryKey;
+    use crate::importers::{Event, Importer as _, Probe, Source};
 
     const RUN: &str = "Question: Who?\nThought 1: hm\nAction 1: Search[x]\nObservation 1: y\n";
 
     fn detected(text: &str) -> bool {
         ReactText.detect(&Probe::of("x.txt", text.as_bytes().to_vec(), true))
+    }
+
+    fn keys(text: &str) -> Vec<TrajectoryKey> {
+        let source = Source::from_bytes("x.txt", text.as_bytes(), Arc::default());
+        let mut events: Vec<Event> = Vec::new();
+        ReactText.import(&source, &mut events).unwrap();
+        let run = |event| if let Event::Trajectory(run) = event { Some(run.head.key) } else { None };
+        events.into_iter().filter_map(run).collect()
+    }
+
+    #[test]
+    fn equal_text_in_another_trial_is_another_run() {
+        let trials = format!("BEGIN TRIAL 1\n{RUN}{RUN}BEGIN TRIAL 2\n{RUN}");
+        let told = keys(&trials);
+        assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), 3);
+        assert_eq!(told, keys(&trials), "and the same one when it is read again");
+        assert!(!told.contains(&keys(RUN)[0]), "nor is it the run of a file without trials");
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::value::RawValue;
 
 use super::FORMAT;
-use crate::importers::object::{Object, is_object};
+use crate::importers::object::Object;
 use crate::importers::openai_chat::tools;
 use crate::importers::slice::RawRecord;
+use crate::importers::value::is_object;
 use crate::json::Json;
 use crate::task::EnvironmentRef;
 use crate::trajectory::{Agent, Budget, Harness, Role, Trajectory};

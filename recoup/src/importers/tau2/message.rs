@@ -6,7 +6,8 @@ use serde_json::value::RawValue;
 
 use crate::importers::RecordError;
 use crate::importers::function_call::function;
-use crate::importers::object::{Object, is_object, json_object, missing, text_or_source, unknown_role};
+use crate::importers::object::{Object, missing, unknown_role};
+use crate::importers::value::{is_object, json_object, text_or_source};
 use crate::json::Json;
 use crate::trajectory::{Call, Node, Part, Role, ToolResult, Trajectory, Usage};
 use crate::warning::Loss;

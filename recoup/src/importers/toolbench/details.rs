@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 use super::AGENT;
 use crate::importers::function_call::called;
 use crate::importers::harness_message::opaque;
-use crate::importers::object::{Object, text, text_or_source};
+use crate::importers::object::Object;
+use crate::importers::value::{text, text_or_source};
 use crate::trajectory::{Leaf, Node, Outcome, Part, Role, Trajectory};
 
 /// A message and those that follow it. The parser's limit on nesting bounds its depth.

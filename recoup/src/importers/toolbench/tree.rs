@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::AGENT;
-use crate::importers::object::json_object;
+use crate::importers::value::json_object;
 use crate::json::Json;
 use crate::trajectory::{
     ArgumentsForm, Leaf, Node, Outcome, Part, Role, Status, TerminationKind, ToolCall, ToolResult, Trajectory,
