@@ -119,7 +119,7 @@ impl Store {
             write_ahead(&connection)?;
             // Checkpoints are rare, so a page that several commits touch is copied once.
             connection.execute_batch(
-                "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -65536;",
+                "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -32768;",
             )?;
             schema::migrate(&mut connection, schema::MIGRATIONS, &|found| backup_path(dir, found))?;
         }

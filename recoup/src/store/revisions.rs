@@ -5,6 +5,9 @@
 //!   the longer is the latest.
 //! * Neither: two runs that share a native id. The second gets an identity of its own, numbered from
 //!   2, and finds it again when it is imported again.
+//!
+//! An id that [`SHARED_MAX`] different runs bear is no run id but the name of something else, a task
+//! perhaps: from there on it says nothing about growth, and a run is numbered by its content.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,6 +17,9 @@ use super::{StoreError, varint};
 use crate::id::{Hash, NodeHash, TrajectoryId, TrajectoryKey};
 use crate::trajectory::Sealed;
 
+/// Runs under one native id that are compared with each other.
+const SHARED_MAX: u64 = 16;
+
 /// What becomes of a run of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
@@ -22,7 +28,7 @@ pub(super) enum Fate {
     /// To be stored under `base`, the key before numbering.
     New {
         base: TrajectoryKey,
-        /// Which of several runs under that key, from 1.
+        /// Which of several runs under that key, from 1; beyond [`SHARED_MAX`] a hash of the content.
         ordinal: u64,
         /// Whether another revision of it is stored.
         revision: bool,
@@ -52,6 +58,8 @@ pub(super) struct Revisions {
     known: HashMap<TrajectoryKey, Vec<Known>>,
     /// Node hashes of batch runs, kept only where a key occurs again.
     ends: HashMap<usize, Ends>,
+    /// Runs of the batch that are numbered by their content.
+    by_content: HashSet<TrajectoryId>,
 }
 
 /// A run's messages and its end.
@@ -94,6 +102,11 @@ impl Revisions {
             if ordinal > 1 {
                 sealed.renumber(ordinal);
             }
+            if ordinal > SHARED_MAX {
+                self.by_content.insert(sealed.head.id);
+                self.known.insert(base, known);
+                return Ok(fate);
+            }
             if latest {
                 for other in known.iter_mut().filter(|other| other.ordinal == ordinal) {
                     other.latest = false;
@@ -120,6 +133,15 @@ impl Revisions {
                 return Ok(Fate::Duplicate { id });
             }
         }
+        if highest == SHARED_MAX {
+            let ordinal = content_ordinal(sealed);
+            let id = numbered_id(sealed, ordinal);
+            return Ok(if self.by_content.contains(&id) || is_stored(connection, id)? {
+                Fate::Duplicate { id }
+            } else {
+                Fate::New { base, ordinal, revision: false, latest: true }
+            });
+        }
         if highest > 0 {
             let ends = Ends::of(sealed);
             for other in known.iter().filter(|other| other.latest) {
@@ -145,6 +167,19 @@ impl Revisions {
     }
 }
 
+/// A number above [`SHARED_MAX`] that equal content always gets.
+fn content_ordinal(sealed: &Sealed) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&sealed.head.revision.0.0[..8]);
+    // Half the range keeps it positive where the database stores it.
+    (u64::from_le_bytes(bytes) >> 1).max(SHARED_MAX + 1)
+}
+
+fn is_stored(connection: &Connection, id: TrajectoryId) -> Result<bool, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM trajectory WHERE id = ?1")?;
+    Ok(statement.exists([id.0.0])?)
+}
+
 /// The id a run has as number `ordinal` of its key.
 fn numbered_id(sealed: &mut Sealed, ordinal: u64) -> TrajectoryId {
     let (key, id) = (sealed.head.key, sealed.head.id);
@@ -159,8 +194,8 @@ fn numbered_id(sealed: &mut Sealed, ordinal: u64) -> TrajectoryId {
 
 fn stored(connection: &Connection, base: TrajectoryKey) -> Result<Vec<Known>, StoreError> {
     let mut statement = connection
-        .prepare_cached("SELECT seq, id, ordinal, latest FROM trajectory WHERE base = ?1 ORDER BY seq")?;
-    let rows = statement.query_map([base.0.0], |row| {
+        .prepare_cached("SELECT seq, id, ordinal, latest FROM trajectory WHERE base = ?1 AND ordinal <= ?2 ORDER BY seq")?;
+    let rows = statement.query_map((base.0.0, SHARED_MAX as i64), |row| {
         Ok(Known {
             place: At::Stored(row.get(0)?),
             id: TrajectoryId(Hash(row.get(1)?)),

@@ -50,7 +50,7 @@ CREATE TABLE trajectory(
   blame TEXT, suspected INTEGER NOT NULL DEFAULT 0, class TEXT, severity REAL,
   decisive_node INTEGER, decisive_step INTEGER, note TEXT);
 CREATE UNIQUE INDEX trajectory_id ON trajectory(id);
-CREATE INDEX trajectory_base ON trajectory(base);
+CREATE INDEX trajectory_base ON trajectory(base, ordinal);
 CREATE INDEX trajectory_task ON trajectory(task);
 CREATE INDEX trajectory_unsplit ON trajectory(seq) WHERE split IS NULL;
 -- record: blob; nodes: node ids in order, varints; main_leaf: node id, NULL without nodes.

@@ -8,11 +8,11 @@ use super::{Layout, RawRecord, Records, Stop};
 use crate::importers::{Event, ImportError, Sink, SinkError, Source};
 
 /// Records of one batch together hold about this many bytes.
-const BATCH_BYTES: usize = 512 << 10;
+const BATCH_BYTES: usize = 256 << 10;
 /// Bytes of records between the slicer and the sink; one larger record goes through alone.
-const FLIGHT_BYTES: usize = 8 << 20;
+const FLIGHT_BYTES: usize = 6 << 20;
 /// Files below this size are read on the calling thread.
-const SEQUENTIAL_BYTES: usize = 256 << 10;
+const SEQUENTIAL_BYTES: usize = 128 << 10;
 
 /// Cuts a file into records, reads each with `read` and passes what it emits to `sink`, in the order
 /// of the file whatever the thread count. A record that `read` refuses is quarantined.

@@ -70,6 +70,17 @@ fn a_longer_recording_is_a_revision() {
 }
 
 #[test]
+fn an_id_that_many_runs_bear_is_no_run_id() {
+    let (_dir, mut store) = project();
+    let runs = || (0..60).map(|index| run("a-task-really", &["solve it", &format!("answer {index}")]));
+    assert_eq!(import(&mut store, runs().take(40)).counts.new, 40);
+    let summary = import(&mut store, runs().chain(runs()));
+    assert_eq!((summary.counts.new, summary.counts.duplicates, summary.counts.revisions), (20, 100, 0));
+    assert_eq!(rows(&store).len(), 60);
+    assert_clean(&store);
+}
+
+#[test]
 fn other_content_under_one_id_is_another_run() {
     let (_dir, mut store) = project();
     let runs = || [run("same", &["hi", "ho"]), run("same", &["hello", "there"]), run("same", &["yes", "no"])];
