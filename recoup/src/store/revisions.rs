@@ -193,8 +193,9 @@ fn numbered_id(sealed: &mut Sealed, ordinal: u64) -> TrajectoryId {
 }
 
 fn stored(connection: &Connection, base: TrajectoryKey) -> Result<Vec<Known>, StoreError> {
-    let mut statement = connection
-        .prepare_cached("SELECT seq, id, ordinal, latest FROM trajectory WHERE base = ?1 AND ordinal <= ?2 ORDER BY seq")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, id, ordinal, latest FROM trajectory WHERE base = ?1 AND ordinal <= ?2 ORDER BY seq",
+    )?;
     let rows = statement.query_map((base.0.0, SHARED_MAX as i64), |row| {
         Ok(Known {
             place: At::Stored(row.get(0)?),
