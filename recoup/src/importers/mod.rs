@@ -92,6 +92,10 @@ pub const IMPORTERS: &[&dyn Importer] = &[
     &react_text::ReactText,
 ];
 
+/// Names of files that belong to other files' traces and hold none themselves: outcomes and settings
+/// that importers read as siblings.
+pub const COMPANIONS: &[&str] = &["report.json"];
+
 /// Why a file could not be imported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::outcomes::{self, Attached};
 use super::{PipelineConfig, PipelineError};
-use crate::importers::{Event, ImportError, Sink, SinkError, Source, SourceProblem, detect};
+use crate::importers::{COMPANIONS, Event, ImportError, Sink, SinkError, Source, SourceProblem, detect};
 use crate::reporter::Reporter;
 use crate::store::{Import, ImportSummary, Store};
 use crate::warning::Quarantine;
@@ -75,7 +75,9 @@ pub fn import(
 fn read(source: &Source, sink: &mut Import<'_>, imported: &mut Imported) -> Result<(), SinkError> {
     let result = match detect(source) {
         Ok(None) => {
-            imported.unrecognized.push(source.uri().to_owned());
+            if !COMPANIONS.contains(&source.name()) {
+                imported.unrecognized.push(source.uri().to_owned());
+            }
             return Ok(());
         }
         Ok(Some(importer)) => {

@@ -26,8 +26,8 @@ pub struct OutcomeLine {
 /// What attaching an outcome file did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attached {
-    /// Per run that got an outcome: the one it had and the one it has.
-    pub changes: Vec<(Status, Status)>,
+    /// Runs that got an outcome.
+    pub runs: u64,
     /// Lines that name no run of the project.
     pub unmatched: Vec<OutcomeLine>,
 }
@@ -59,6 +59,9 @@ pub fn parse(bytes: &[u8], success_at: Option<f64>) -> Result<Vec<OutcomeLine>, 
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let json = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     let rows = if json { json_rows(bytes)? } else { csv_rows(bytes)? };
+    if rows.is_empty() {
+        return Err("it holds no lines".to_owned());
+    }
     rows.into_iter().map(|(line, row)| outcome_line(line, &row, success_at)).collect()
 }
 
@@ -84,7 +87,10 @@ fn json_rows(bytes: &[u8]) -> Result<Vec<(u64, Fields)>, String> {
 }
 
 fn csv_rows(bytes: &[u8]) -> Result<Vec<(u64, Fields)>, String> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
+    let header = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    // Spreadsheets of half the world separate by semicolons.
+    let delimiter = if header.contains(&b';') && !header.contains(&b',') { b';' } else { b',' };
+    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).trim(csv::Trim::All).from_reader(bytes);
     let header = reader.headers().map_err(|error| error.to_string())?.clone();
     let mut rows = Vec::new();
     for record in reader.records() {
@@ -153,7 +159,7 @@ pub(super) fn attach(store: &mut Store, lines: &[OutcomeLine], now: &str) -> Res
         let label = Label { outcome: Some(line.status), score: line.score, ..Label::default() };
         let producer = Producer { rank: 90, ..Producer::rules("outcomes-file", 1) };
         for index in indices {
-            attached.changes.push((status_of(&rows[*index]), line.status));
+            attached.runs += 1;
             verdicts.push(verdict(&rows[*index], producer.clone(), label.clone(), now));
         }
     }
@@ -178,13 +184,6 @@ pub(super) fn assume_failure(store: &mut Store, now: &str) -> Result<u64, StoreE
         store.put_verdicts(chunk)?;
     }
     Ok(rows.len() as u64)
-}
-
-fn status_of(row: &Row) -> Status {
-    [Status::Success, Status::Failure]
-        .into_iter()
-        .find(|status| status.as_str() == row.outcome)
-        .unwrap_or(Status::Unknown)
 }
 
 fn verdict(row: &Row, producer: Producer, label: Label, now: &str) -> Verdict {

@@ -10,6 +10,7 @@ use super::diagnose::text_len;
 use super::{Imported, PipelineConfig, PipelineError, parallel};
 use crate::diagnosis::DETECTORS;
 use crate::exporters::{ExportWriter, Exporter, Manifest, Provenance, TrlMessages, TrlPromptCompletion};
+use crate::importers::Scoring;
 use crate::redaction::{Redacted, redact, redact_text};
 use crate::report::{
     self, DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReportInput, RunRow, SkippedRow,
@@ -285,8 +286,7 @@ fn run_row(loaded: &Loaded, side: Option<Side>, redacted: &mut Redacted) -> RunR
         admitted: diagnosis.as_ref().is_some_and(|diagnosis| diagnosis.admitted),
         findings,
         split: side,
-        scorers: (outcome.status == Status::Unknown && !outcome.evidence.is_empty())
-            .then(|| outcome.evidence.clone()),
+        scorers: Scoring::is_undecided(outcome).then(|| outcome.evidence.clone()),
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Summary {
     pub losses: u64,
     /// Lines of an outcome file that name no run.
     pub unmatched_outcomes: u64,
-    /// Runs read, by outcome, with what `--outcomes` and `--assume` say.
+    /// Runs read, by outcome as it stands: with labels, outcome files and assumptions.
     pub outcomes: OutcomeCounts,
     /// Runs of the project that did not succeed, by whose failure it was.
     pub blame: BTreeMap<&'static str, u64>,
@@ -78,14 +78,7 @@ pub fn summarize(
     let stored = &imported.stored;
     let counts = &stored.counts;
     let project = store.failures()?;
-    let mut outcomes = counts.outcomes;
-    for (from, to) in &imported.attached.changes {
-        outcomes.change(*from, *to);
-    }
-    if imported.assumed > 0 {
-        outcomes.failure += outcomes.unknown;
-        outcomes.unknown = 0;
-    }
+    let outcomes = store.outcomes(&stored.runs)?;
     Ok(Summary {
         files: imported.file_count(),
         trajectories: counts.trajectories,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Store, StoreError};
-use crate::id::Hash;
+use super::{OutcomeCounts, Store, StoreError};
+use crate::id::{Hash, TrajectoryId};
 
 /// Runs that did not succeed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,20 @@ impl Store {
             hasher.update(b";");
         }
         Ok(Hash(hasher.finalize().into()))
+    }
+
+    /// Outcomes of some runs as they stand, labels applied.
+    pub fn outcomes(&self, runs: &[TrajectoryId]) -> Result<OutcomeCounts, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT outcome FROM trajectory WHERE id = ?1")?;
+        let mut counts = OutcomeCounts::default();
+        for run in runs {
+            match statement.query_row([run.0.0], |row| row.get::<_, String>(0))?.as_str() {
+                "success" => counts.success += 1,
+                "failure" => counts.failure += 1,
+                _ => counts.unknown += 1,
+            }
+        }
+        Ok(counts)
     }
 
     /// Counts the runs that did not succeed, latest revisions only.

@@ -169,7 +169,11 @@ impl Import<'_> {
                 Fate::New { revision: true, .. } => Novelty::Revision,
                 Fate::New { .. } => Novelty::New,
             };
-            self.summary.run(&waiting.sealed, novelty);
+            let id = match fate {
+                Fate::Duplicate { id } => *id,
+                Fate::New { .. } => head.id,
+            };
+            self.summary.run(id, &waiting.sealed, novelty);
             if let Fate::New { ordinal: 2.., revision: false, .. } = fate {
                 let reason = "another run has this id and other content; kept as a run of its own";
                 self.summary.loss(Loss::new(&head.source.format, "run id", reason));

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use crate::id::TrajectoryId;
+use crate::importers::Scoring;
 use crate::trajectory::{Sealed, Status};
 use crate::warning::{Loss, Quarantine};
 
@@ -33,6 +35,11 @@ pub struct ImportSummary {
     /// What the records cannot carry, with how often it occurred.
     #[serde(serialize_with = "losses")]
     pub losses: BTreeMap<Loss, u64>,
+    /// Runs that are unknown for want of a choice among scorers, by what their outcome says.
+    pub undecided: BTreeMap<String, u64>,
+    /// The runs read, as they are stored.
+    #[serde(skip)]
+    pub runs: Vec<TrajectoryId>,
     /// New runs on no side of the split because they would join two.
     pub excluded_by_split: u64,
 }
@@ -70,18 +77,6 @@ pub struct OutcomeCounts {
 }
 
 impl OutcomeCounts {
-    /// Moves a run from one outcome to another.
-    pub fn change(&mut self, from: Status, to: Status) {
-        for (status, by) in [(from, -1), (to, 1)] {
-            let count = match status {
-                Status::Success => &mut self.success,
-                Status::Failure => &mut self.failure,
-                Status::Unknown => &mut self.unknown,
-            };
-            *count = count.saturating_add_signed(by);
-        }
-    }
-
     /// Counts some more runs.
     pub(super) fn add_many(&mut self, status: Status, runs: u64) {
         match status {
@@ -101,7 +96,12 @@ pub(super) enum Novelty {
 }
 
 impl ImportSummary {
-    pub(super) fn run(&mut self, sealed: &Sealed, novelty: Novelty) {
+    pub(super) fn run(&mut self, id: TrajectoryId, sealed: &Sealed, novelty: Novelty) {
+        self.runs.push(id);
+        let outcome = sealed.head.outcome();
+        if Scoring::is_undecided(outcome) {
+            *self.undecided.entry(outcome.evidence.clone()).or_default() += 1;
+        }
         let format = &sealed.head.source.format;
         if !self.formats.contains_key(format) {
             self.formats.insert(format.clone(), FormatCounts::default());
