@@ -101,7 +101,7 @@ pub(crate) struct OutcomeArgs {
     #[arg(long, value_name = "NAME")]
     pub score: Option<String>,
     /// Least score that counts as success [default: the scorer's own threshold or maximum]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = parse_score)]
     pub success_at: Option<f64>,
     /// Outcome to assume for runs without one
     #[arg(long, value_name = "OUTCOME", value_enum)]
@@ -274,6 +274,14 @@ pub(crate) struct ForgetArgs {
     /// Do not ask
     #[arg(long, short)]
     pub yes: bool,
+}
+
+/// Reads a finite number.
+fn parse_score(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(score) if score.is_finite() => Ok(score),
+        _ => Err("expected a finite number".to_owned()),
+    }
 }
 
 /// Reads `64MiB`, `1GiB`, `500kB`, `1048576`.

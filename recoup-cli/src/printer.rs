@@ -1,14 +1,14 @@
 //! The printer: the one way out. Data goes to standard output, everything else to standard error.
 //!
-//! Text from traces passes through [`visible_controls`] before it reaches a terminal, so an escape
-//! sequence in an observation is shown, not obeyed.
+//! Text from traces has its controls made visible before it reaches a terminal, so an escape sequence in
+//! an observation is shown, not obeyed, and a line feed in a name forges no line.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal as _, Write as _};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use recoup::reporter::Reporter;
-use recoup::visible::visible_controls;
+use recoup::visible::{is_invisible, visible_line};
 use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
@@ -58,6 +58,11 @@ impl Printer {
         self.json
     }
 
+    /// True when standard error is for errors only.
+    pub(crate) fn is_quiet(self) -> bool {
+        self.quiet
+    }
+
     /// One line of data. A reader that went away (`| head`) ends the program quietly.
     pub(crate) fn line(self, text: impl Display) {
         write_out(&format!("{text}\n"));
@@ -66,7 +71,7 @@ impl Printer {
     /// One JSON object on one line of standard output.
     pub(crate) fn json<T: Serialize>(self, value: &T) {
         match serde_json::to_string(value) {
-            Ok(text) => self.line(text),
+            Ok(text) => self.line(escaped(&text)),
             Err(error) => self.error(error),
         }
     }
@@ -74,7 +79,7 @@ impl Printer {
     /// Something a person should know; left out when quiet.
     pub(crate) fn note(self, text: impl Display) {
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "{}", visible_controls(&text.to_string()));
+            let _ = writeln!(io::stderr(), "{}", visible_line(&text.to_string()));
         }
     }
 
@@ -113,6 +118,22 @@ impl Printer {
     pub(crate) fn progress(self) -> Progress {
         Progress { printer: self, shown: !self.quiet && io::stderr().is_terminal(), bar: None }
     }
+}
+
+/// JSON whose strings hold no character that a terminal obeys: `\u` says the same.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_invisible(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// `1 run`, `2 runs`.

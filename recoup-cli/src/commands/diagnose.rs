@@ -6,7 +6,7 @@ use super::project;
 use crate::Ended;
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
 /// Diagnoses what waits for it.
@@ -18,7 +18,7 @@ pub(crate) fn diagnose(settings: &Settings, printer: Printer) -> Result<Ended, F
     if printer.is_json() {
         printer.json(&serde_json::json!({ "runs": done.runs, "diagnosed": done.diagnosed }));
     } else {
-        printer.line(format_args!("looked at {} runs, diagnosed {}", done.runs, done.diagnosed));
+        printer.line(format_args!("looked at {}, diagnosed {}", runs(done.runs as usize), done.diagnosed));
     }
     Ok(Ended::Done)
 }

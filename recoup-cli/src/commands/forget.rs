@@ -16,6 +16,9 @@ pub(crate) fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) 
     let mut store = project::open(settings)?;
     let ids = match &flags.matching {
         None => project::resolve(&store, &flags.ids)?,
+        Some(pattern) if pattern.trim().is_empty() => {
+            return Err(Failure::user("`--matching` is empty: every run would match"));
+        }
         Some(pattern) => {
             let mut ids = Vec::new();
             for filter in [

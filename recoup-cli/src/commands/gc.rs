@@ -12,7 +12,10 @@ pub(crate) fn gc(settings: &Settings, printer: Printer) -> Result<Ended, Failure
     if printer.is_json() {
         printer.json(&report);
     } else {
-        printer.line(serde_json::to_string_pretty(&report).unwrap_or_default());
+        printer.line(format_args!(
+            "dropped {} messages, {} byte strings and {} packs; {} bytes fewer",
+            report.nodes, report.blobs, report.packs, report.packed_bytes
+        ));
     }
     Ok(Ended::Done)
 }

@@ -1,6 +1,6 @@
 //! `recoup import`: reads runs into the project.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recoup::importers::{IMPORTERS, ImportOptions, Source, SourceProblem, detect, sources_from_paths};
@@ -21,8 +21,11 @@ const LISTED_MAX: usize = 10;
 /// Imports, or lists what could be imported.
 pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     if flags.formats {
-        for importer in IMPORTERS {
-            printer.line(importer.format());
+        let formats: Vec<&str> = IMPORTERS.iter().map(|importer| importer.format()).collect();
+        if printer.is_json() {
+            printer.json(&serde_json::json!({ "formats": formats }));
+        } else {
+            printer.line(formats.join("\n"));
         }
         return Ok(Ended::Done);
     }
@@ -70,6 +73,8 @@ impl Input {
         };
         let (stdin, named): (Vec<String>, Vec<String>) = paths.iter().cloned().partition(|path| path == "-");
         let (mut sources, problems) = sources_from_paths(&named, &options);
+        let own = own_folders(settings);
+        sources.retain(|source| !lies_in(source, &own));
         if !stdin.is_empty() {
             let source = Source::from_reader("-", std::io::stdin().lock(), options.clone())
                 .map_err(|error| Failure::machine("cannot read standard input", &error))?;
@@ -116,10 +121,11 @@ impl Input {
         }
         let formats: Vec<&str> = IMPORTERS.iter().map(|importer| importer.format()).collect();
         let hint = format!("recoup reads {}", formats.join(", "));
-        let message = match readable.as_slice() {
-            [] => "there is nothing to read".to_owned(),
-            [only] => format!("`{only}` is in no format that recoup knows"),
-            [first, ..] => {
+        let message = match (readable.as_slice(), self.problems.as_slice()) {
+            ([], [problem, ..]) => format!("`{}`: {}", problem.uri, problem.reason),
+            ([], []) => "there is nothing to read".to_owned(),
+            ([only], _) => format!("`{only}` is in no format that recoup knows"),
+            ([first, ..], _) => {
                 format!(
                     "none of {} files is in a format that recoup knows, `{first}` for one",
                     readable.len()
@@ -128,6 +134,16 @@ impl Input {
         };
         Err(Failure::user(message).code("no-traces").hint(hint))
     }
+}
+
+/// The folders that recoup itself writes: what lies there is not read back in.
+fn own_folders(settings: &Settings) -> Vec<PathBuf> {
+    [&settings.project, &settings.out].into_iter().filter_map(|folder| folder.canonicalize().ok()).collect()
+}
+
+fn lies_in(source: &Source, folders: &[PathBuf]) -> bool {
+    let path = Path::new(source.uri()).canonicalize();
+    path.is_ok_and(|path| folders.iter().any(|folder| path.starts_with(folder)))
 }
 
 fn outcome_lines(path: &Path, success_at: Option<f64>) -> Result<Vec<OutcomeLine>, Failure> {
@@ -181,6 +197,14 @@ pub(crate) fn say_imported(summary: &Summary, printer: Printer) {
 /// What was left out, on standard error.
 pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
     let stored = &imported.stored;
+    if printer.is_quiet() && imported.is_partial() {
+        printer.error("some records or files were left out; without `--quiet` they are listed");
+        return;
+    }
+    for (evidence, count) in stored.undecided.iter().take(LISTED_MAX) {
+        let runs = runs(*count as usize);
+        printer.warn(format_args!("{runs} without an outcome: {evidence}; choose with `--score NAME`"));
+    }
     for entry in stored.quarantined.iter().take(LISTED_MAX) {
         let place = entry.line.map_or_else(String::new, |line| format!(":{line}"));
         printer.warn(format_args!("quarantined {}{place}: {} ({})", entry.uri, entry.reason, entry.code));

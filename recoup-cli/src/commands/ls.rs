@@ -3,7 +3,7 @@
 use recoup::store::{Filter, Page, Row};
 use recoup::trajectory::Status;
 use recoup::verdict::{Class, Party, Side};
-use recoup::visible::visible_controls;
+use recoup::visible::visible_line;
 
 use super::project;
 use crate::Ended;
@@ -24,8 +24,12 @@ pub(crate) fn ls(flags: &LsArgs, settings: &Settings, printer: Printer) -> Resul
         }
         return Ok(Ended::Done);
     }
+    let total = store.count(&filter)?;
     if rows.is_empty() {
-        printer.note("no runs match");
+        match total {
+            0 => printer.note("no runs match"),
+            _ => printer.note(format_args!("{total} runs match, none of them on this page")),
+        }
         return Ok(Ended::Done);
     }
     let header = format!(
@@ -36,9 +40,8 @@ pub(crate) fn ls(flags: &LsArgs, settings: &Settings, printer: Printer) -> Resul
     for row in &rows {
         printer.line(line(row, printer));
     }
-    let total = store.count(&filter)?;
-    if total > rows.len() as u64 {
-        let next = flags.offset + rows.len() as u64;
+    let next = flags.offset + rows.len() as u64;
+    if !flags.all && total > next {
         printer.note(format_args!("{} of {total} runs; more with `--offset {next}` or `--all`", rows.len()));
     }
     Ok(Ended::Done)
@@ -55,7 +58,7 @@ fn line(row: &Row, printer: Printer) -> String {
     let blame = if row.suspected { format!("{blame}?") } else { blame.to_owned() };
     let class = row.class.as_deref().unwrap_or("-");
     let decisive = row.decisive_step.map_or_else(|| "-".to_owned(), |step| step.to_string());
-    let (id, task) = (row.id.to_string(), visible_controls(&row.task.0));
+    let (id, task) = (row.id.to_string(), visible_line(&row.task.0));
     let (nodes, steps) = (row.nodes, row.steps);
     format!("{:<12} {outcome} {blame:<15} {class:<20} {nodes:>5} {steps:>5} {decisive:>8}  {task}", &id[..12])
 }

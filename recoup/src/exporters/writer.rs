@@ -29,6 +29,15 @@ pub enum ExportError {
     },
 }
 
+/// How the names of files begin that are not whole yet: a call that was killed may leave one, and the
+/// next removes it.
+pub(crate) const PARTIAL: &str = ".recoup-partial-";
+
+/// A file beside the place it will be renamed to.
+pub(crate) fn partial(folder: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(PARTIAL).tempfile_in(folder)
+}
+
 /// Writes `<view>.jsonl` and `<view>.manifest.json`.
 pub struct ExportWriter {
     exporter: &'static dyn Exporter,
@@ -52,8 +61,7 @@ impl ExportWriter {
         provenance: Provenance,
     ) -> Result<Self, ExportError> {
         let rows_path = folder.join(format!("{view}.jsonl"));
-        let file = NamedTempFile::new_in(folder)
-            .map_err(|source| ExportError::Io { path: rows_path.clone(), source })?;
+        let file = partial(folder).map_err(|source| ExportError::Io { path: rows_path.clone(), source })?;
         Ok(Self {
             exporter,
             manifest_path: folder.join(format!("{view}.manifest.json")),
@@ -140,7 +148,7 @@ impl ExportWriter {
         let rows = self.rows.into_inner().map_err(|error| failed(&self.rows_path, error.into_error()))?;
         place(rows, &self.rows_path).map_err(|source| failed(&self.rows_path, source))?;
         let folder = self.manifest_path.parent().unwrap_or(Path::new("."));
-        let manifest = NamedTempFile::new_in(folder).and_then(|mut file| {
+        let manifest = partial(folder).and_then(|mut file| {
             serde_json::to_writer_pretty(&mut file, &self.manifest)?;
             file.write_all(b"\n")?;
             place(file, &self.manifest_path)

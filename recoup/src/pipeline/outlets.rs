@@ -9,7 +9,9 @@ use std::path::Path;
 use super::diagnose::text_len;
 use super::{Imported, PipelineConfig, PipelineError, parallel};
 use crate::diagnosis::DETECTORS;
-use crate::exporters::{ExportWriter, Exporter, Manifest, Provenance, TrlMessages, TrlPromptCompletion};
+use crate::exporters::{
+    ExportWriter, Exporter, Manifest, PARTIAL, Provenance, TrlMessages, TrlPromptCompletion, partial,
+};
 use crate::importers::Scoring;
 use crate::redaction::{Redacted, redact, redact_text};
 use crate::report::{
@@ -66,6 +68,7 @@ pub fn write_outlets(
     }
     let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
+    remove_partial(config.out).map_err(|error| failed(config.out, error))?;
     let mut writers = Vec::new();
     for (view, exporter) in TRAINING {
         writers.push(ExportWriter::create(config.out, view.name(), *exporter, provenance.clone())?);
@@ -130,10 +133,21 @@ fn current(out: &Path, provenance: &Provenance) -> Option<Vec<Manifest>> {
 
 /// Writes beside the file and renames, so that a reader sees the old or the new one.
 pub(super) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    let mut file = partial(path.parent().unwrap_or(Path::new(".")))?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// Removes what a call that was killed left behind.
+fn remove_partial(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// One run as the store has it.
