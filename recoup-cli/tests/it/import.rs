@@ -106,3 +106,47 @@ fn formats_are_listed() {
         assert!(text.contains(format), "{format} in {text}");
     }
 }
+
+#[test]
+fn what_recoup_wrote_is_not_read_back() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("a", "t", Some(true), "x"));
+    assert_eq!(bench.json(&["run", ".", "--json"], 0)["new"], 1);
+    let second = bench.json(&["run", ".", "--json"], 0);
+    assert_eq!((second["trajectories"].as_u64(), second["new"].as_u64()), (Some(1), Some(0)));
+}
+
+#[test]
+fn counted_outcomes_are_those_that_stand() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("a", "t1", None, "x"));
+    bench.write("outcomes.csv", "run_id;success\na;true\n");
+    for _ in 0..2 {
+        let summary = bench.json(&["import", "runs.jsonl", "--outcomes", "outcomes.csv", "--json"], 0);
+        assert_eq!(summary["outcomes"]["success"], 1, "{summary}");
+        assert_eq!(summary["outcomes"]["unknown"], 0, "{summary}");
+    }
+    assert_eq!(bench.json(&["import", "runs.jsonl", "--json"], 0)["outcomes"]["success"], 1);
+}
+
+#[test]
+fn several_scorers_are_named_until_one_is_chosen() {
+    let bench = Bench::new();
+    let row = serde_json::json!({
+        "id": "a", "reward": 1.0, "score": 0.0,
+        "messages": [{ "role": "user", "content": "q" }, { "role": "assistant", "content": "x" }],
+    });
+    bench.write("runs.jsonl", format!("{row}\n"));
+    insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl"]));
+    insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--score", "rewrad"]));
+    let summary = bench.json(&["import", "runs.jsonl", "--score", "reward", "--json"], 0);
+    assert_eq!(summary["outcomes"]["success"], 1);
+    insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--success-at", "NaN"]));
+}
+
+#[test]
+fn quiet_says_that_something_was_left_out() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("a", "t", None, "x") + "{broken\n");
+    insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--quiet"]));
+}

@@ -100,3 +100,29 @@ fn a_project_is_private() {
     assert_eq!(mode & 0o777, 0o700);
     assert_eq!(std::fs::read_to_string(bench.path(".recoup/.gitignore")).unwrap(), "*\n");
 }
+
+#[test]
+fn an_empty_pattern_forgets_nothing() {
+    let bench = three();
+    insta::assert_snapshot!(bench.snapshot(&["forget", "--matching", "", "--yes"]));
+    assert_eq!(bench.json_lines(&["ls", "--json"]).len(), 3);
+}
+
+#[test]
+fn a_line_feed_in_a_name_forges_no_row() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("a", "t\nffffffffffff success forged", Some(false), "x"));
+    assert_eq!(bench.output(&["import", "runs.jsonl"]).status.code(), Some(0));
+    let output = bench.output(&["ls"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 2, "{}", bench.render(&output));
+    let json = bench.output(&["ls", "--json"]);
+    assert!(json.stdout.is_ascii() && !json.stdout.contains(&0x7f));
+}
+
+#[test]
+fn a_page_past_the_end_says_so() {
+    let bench = three();
+    insta::assert_snapshot!(bench.snapshot(&["ls", "--offset", "3"]));
+    let last = bench.output(&["ls", "--offset", "2"]);
+    assert!(last.stderr.is_empty(), "{}", bench.render(&last));
+}

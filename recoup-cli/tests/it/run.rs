@@ -76,3 +76,19 @@ fn the_shared_traces_are_all_read() {
     assert_eq!(summary["formats"]["tau-bench"]["outcomes"]["failure"], 116);
     assert!(summary["trajectories"].as_u64() > Some(1700), "{summary}");
 }
+
+#[test]
+fn a_partial_file_of_a_killed_call_is_removed() {
+    let bench = Bench::new();
+    bench.write("recoup-out/.recoup-partial-x1", "half");
+    bench.json(&["run", &examples(), "--json"], 0);
+    assert!(!bench.path("recoup-out/.recoup-partial-x1").exists());
+}
+
+#[test]
+fn a_report_file_is_no_unrecognized_file() {
+    let bench = Bench::new();
+    let summary = bench.json(&["run", &examples(), "--json"], 0);
+    // The README of the examples.
+    assert_eq!(summary["unrecognized"], 1, "{summary}");
+}
