@@ -140,14 +140,24 @@ impl Probe {
             Shape::Binary
         } else {
             let mut scanner = Scanner { bytes: &head, at: 0, broken: false };
+            let mut first_end = 0;
             while values.len() < VALUES_MAX {
                 match scanner.top_level() {
-                    Some(value) => values.push(value),
+                    Some(value) => {
+                        if values.is_empty() && !scanner.broken {
+                            first_end = scanner.at;
+                        }
+                        values.push(value);
+                    }
                     None if scanner.at >= head.len() => break,
                     None => {}
                 }
             }
+            // A whole object on one line with more behind it: lines, of which the others are broken.
+            let (first, rest) = head.split_at(first_end);
+            let more = first_end > 0 && !first.contains(&b'\n') && !rest.trim_ascii().is_empty();
             match values.as_slice() {
+                [Outline::Object(_)] if more => Shape::Lines,
                 [Outline::Object(_)] => Shape::Object,
                 [Outline::Array(_)] => Shape::Array,
                 [] | [_] => Shape::Text,
@@ -382,6 +392,8 @@ mod tests {
         assert_eq!(probe("[{\"a\":1}]").shape, Shape::Array);
         assert_eq!(probe("{\"a\":\n1}").shape, Shape::Object);
         assert_eq!(probe("{\"a\":1}\nnot json\n{\"a\":2}\n").shape, Shape::Lines);
+        assert_eq!(probe("{\"a\":1}\n{broken\n").shape, Shape::Lines);
+        assert_eq!(probe("{\"a\":1}\n\n").shape, Shape::Object);
         assert_eq!(probe("Thought 1: hm").shape, Shape::Text);
         assert_eq!(probe("").shape, Shape::Text);
         assert_eq!(probe("PK\u{3}\u{4}").shape, Shape::Zip);
