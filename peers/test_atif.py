@@ -4,8 +4,10 @@ import json
 
 import pytest
 from conftest import EXAMPLES
-from harbor.models.trajectories import Trajectory
-from harbor.utils.trajectory_validator import TrajectoryValidator
+
+pytest.importorskip("harbor", reason="harbor needs Python 3.12")
+from harbor.models.trajectories import Trajectory  # noqa: E402
+from harbor.utils.trajectory_validator import TrajectoryValidator  # noqa: E402
 
 OURS = "recoup"  # what the records know beyond ATIF travels under `extra.recoup`
 

@@ -1,4 +1,4 @@
-"""TRL's own loaders on an export: `RECOUP_EXPORTS=FOLDER pytest recoup/tests/peers/test_trl.py`.
+"""TRL's own loaders on an export: `RECOUP_EXPORTS=FOLDER pytest peers/test_trl.py`.
 
 Needs `datasets>=4.7`, `transformers` and `trl`; what needs torch is skipped, said out loud, without it.
 The folder holds `<view>.jsonl` and `<view>.manifest.json`, as `recoup run --out` writes them.
