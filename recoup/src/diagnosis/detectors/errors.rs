@@ -6,6 +6,7 @@ use super::claims::claim_of_success;
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::actions::{Action, Observation};
 use crate::diagnosis::effects::{Effect, effect, purpose};
+use crate::diagnosis::siblings::{agreed_changes, is_change};
 use crate::diagnosis::words::words;
 use crate::trajectory::Citation;
 use crate::verdict::Finding;
@@ -31,15 +32,20 @@ impl Detector for UnaddressedError {
 
     fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
         let mut open: Vec<&str> = Vec::new();
+        let agreed = agreed_changes(run);
+        // A change that goes through and is not one the task needs makes no refused one good.
+        let is_wrong = |later: &Action<'_>| {
+            agreed.as_ref().is_some_and(|agreed| is_change(later) && !agreed.contains(&later.key))
+        };
         for (at, action) in run.actions.iter().enumerate() {
             let wanted = purpose(action.name);
-            if action.succeeded() {
+            if action.succeeded() && !is_wrong(action) {
                 open.retain(|name| *name != wanted);
             }
             if !action.failed() || open.contains(&wanted) {
                 continue;
             }
-            let redone = run.later_success(at).map(|later| later.node);
+            let redone = run.later_success(at).filter(|later| !is_wrong(later)).map(|later| later.node);
             let reported = if redone.is_none() { told(run, at) } else { None };
             // What the user was told of is closed: the next failure is one of its own.
             if reported.is_none() {
@@ -190,7 +196,7 @@ impl Detector for IgnoredError {
 #[cfg(test)]
 mod tests {
     use super::{IgnoredError, UnaddressedError};
-    use crate::diagnosis::fixture::{call, chat, detect, result, say, user};
+    use crate::diagnosis::fixture::{call, chat, detect, result, say, succeeded, user};
     use crate::trajectory::Node;
 
     fn refused(rest: Vec<Node>) -> crate::trajectory::Trajectory {
@@ -227,6 +233,16 @@ mod tests {
         let found = detect(&UnaddressedError, &chat(nodes), &[]);
         assert_eq!(found[0].resolved_at, Some(3));
         assert!(!found[0].message.contains("no later call"), "{}", found[0].message);
+    }
+
+    #[test]
+    fn a_wrong_change_makes_no_refused_one_good() {
+        let run = refused(vec![call("cancel_order", r#"{"id":"AB2"}"#), result("ok")]);
+        let change = |id: &str| vec![user("go"), call("cancel_order", id), result("ok")];
+        let success = succeeded(chat(change(r#"{"id":"AB1"}"#)));
+        assert_eq!(detect(&UnaddressedError, &run, &[&success])[0].resolved_at, None);
+        let success = succeeded(chat(change(r#"{"id":"AB2"}"#)));
+        assert_eq!(detect(&UnaddressedError, &run, &[&success])[0].resolved_at, Some(3));
     }
 
     #[test]

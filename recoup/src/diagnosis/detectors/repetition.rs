@@ -57,7 +57,9 @@ impl Detector for RepeatedCall {
             if found.citations.is_empty() {
                 found.citations.extend(action.observation.as_ref().and_then(Observation::citation));
             }
-            found.resolved_at = next_new[at];
+            // Looking elsewhere leaves a look; what was refused again has to go through.
+            found.resolved_at =
+                if action.failed() { run.later_success(at).map(|later| later.node) } else { next_new[at] };
             findings.push(found);
         }
     }
@@ -240,6 +242,19 @@ mod tests {
         assert_eq!((found.len(), found[0].node), (5, 5));
         assert!(found.iter().all(|one| one.resolved_at.is_none()), "{found:?}");
         assert_eq!(detect(&Loop, &run, &[])[0].resolved_at, None);
+    }
+
+    #[test]
+    fn a_failure_repeated_is_resolved_by_a_call_that_works() {
+        let mut nodes = vec![user("go")];
+        for _ in 0..2 {
+            nodes.extend([call("cancel_order", "{\"id\":1}"), result("Error: no")]);
+        }
+        nodes.extend([call("get_order", "{\"id\":1}"), result("open")]);
+        let looked = chat(nodes.clone());
+        assert_eq!(detect(&RepeatedCall, &looked, &[])[0].resolved_at, None);
+        nodes.extend([call("cancel_order", "{\"id\":2}"), result("ok")]);
+        assert_eq!(detect(&RepeatedCall, &chat(nodes), &[])[0].resolved_at, Some(7));
     }
 
     #[test]
