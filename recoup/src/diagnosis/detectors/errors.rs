@@ -115,16 +115,23 @@ const COURTESIES: &[&str] = &[
 ];
 
 /// The message in which the agent, at its next turn, reports the failure to the user, who then has a
-/// say.
-fn told(run: &Run<'_>, action: usize) -> Option<usize> {
-    let action = &run.actions[action];
+/// say. A failure that comes back word for word was reported and not dealt with.
+fn told(run: &Run<'_>, at: usize) -> Option<usize> {
+    let action = &run.actions[at];
     let next = run.steps.iter().find(|step| step.index > action.index)?;
     let reported = run
         .messages
         .iter()
         .filter(|message| message.node == next.node)
         .any(|message| reports_failure(message.text) || repeats_report(action, message.text));
-    (reported && run.user_speaks_after(next.index)).then_some(next.node)
+    if !reported || !run.user_speaks_after(next.index) {
+        return None;
+    }
+    let report = |action: &Action<'_>| action.observation.as_ref().map(|seen| seen.hash);
+    let comes_back = run.actions[at + 1..].iter().any(|later| {
+        later.failed() && purpose(later.name) == purpose(action.name) && report(later) == report(action)
+    });
+    (!comes_back).then_some(next.node)
 }
 
 fn reports_failure(text: &str) -> bool {
@@ -250,17 +257,20 @@ mod tests {
         let mut nodes = vec![user("hi"), call("find_user_by_email", "{\"m\":1}"), result("Error: unknown")];
         nodes.extend([call("find_user_by_name", "{\"n\":1}"), result("u1")]);
         assert_eq!(detect(&UnaddressedError, &chat(nodes), &[])[0].resolved_at, Some(3));
-        let again = refused(vec![
-            say("I could not cancel it."),
-            user("try again"),
-            call("cancel_order", r#"{"id":"AB1"}"#),
-            result("Error: too late"),
-            say("Anything else?"),
-            user("no"),
-        ]);
-        let found = detect(&UnaddressedError, &again, &[]);
-        let resolved: Vec<_> = found.iter().map(|one| (one.node, one.resolved_at)).collect();
-        assert_eq!(resolved, [(1, Some(3)), (5, None)]);
+        let resolved = |second: &str| -> Vec<_> {
+            let run = refused(vec![
+                say("I could not cancel it."),
+                user("try again"),
+                call("cancel_order", r#"{"id":"AB1"}"#),
+                result(second),
+                say("Anything else?"),
+                user("no"),
+            ]);
+            let found = detect(&UnaddressedError, &run, &[]);
+            found.iter().map(|one| (one.node, one.resolved_at)).collect()
+        };
+        assert_eq!(resolved("Error: closed"), [(1, Some(3)), (5, None)]);
+        assert_eq!(resolved("Error: too late"), [(1, None)], "the same failure came back");
     }
 
     #[test]
