@@ -41,6 +41,25 @@ pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -
     earliest(run, findings, &weights, faults)
         .or_else(|| earliest(run, findings, &weights, stalls))
         .or_else(|| earliest(run, findings, &weights, ends))
+        .map(|at| start_of_repetition(findings, at))
+}
+
+/// The first open repetition in the chain that a repeated call stands in: each cites the call it
+/// repeats. Another finding is its own start.
+fn start_of_repetition(findings: &[Finding], mut at: usize) -> usize {
+    const REPEATED: &str = "repeated-call";
+    if findings[at].detector != REPEATED {
+        return at;
+    }
+    // Findings stand in order of node, so one look back over them follows the whole chain.
+    for earlier in (0..at).rev() {
+        let (one, later) = (&findings[earlier], &findings[at]);
+        let is_repeated = later.citations.iter().any(|citation| citation.node == one.node);
+        if one.detector == REPEATED && one.resolved_at.is_none() && one.node < later.node && is_repeated {
+            at = earlier;
+        }
+    }
+    at
 }
 
 /// Whether an error is one that the agent later denies: then the denial decides.
@@ -98,10 +117,9 @@ fn reaches_end(run: &Run<'_>, finding: &Finding) -> bool {
 pub fn explanation(run: &Run<'_>, findings: &[Finding], decisive: usize) -> String {
     let finding = &findings[decisive];
     let mut text = finding.message.clone();
-    if finding.detector == LIMIT {
-        text.push_str(" No earlier fault is known.");
-    }
-    text.push_str(if run.branch.positions().last() == Some(&finding.node) {
+    text.push_str(if finding.detector == LIMIT {
+        " No earlier fault is known."
+    } else if run.branch.positions().last() == Some(&finding.node) {
         " The run ends here."
     } else {
         " Nothing later in the run makes up for it."
@@ -194,6 +212,18 @@ mod tests {
         let error = || named("unaddressed-error", 1, 0.5, None);
         let submission = || named("missing-submission", 7, 0.9, None);
         assert_eq!(chosen(&[error(), limit(), submission()], &[]), Some(0));
+    }
+
+    #[test]
+    fn a_repetition_decides_where_it_starts() {
+        let mut repeats = [finding(3, 0.1, None), finding(5, 0.5, None), finding(7, 0.5, None)];
+        for (at, repeat) in repeats.iter_mut().enumerate() {
+            repeat.detector = "repeated-call".to_owned();
+            repeat.citations[0].node = 1 + 2 * at;
+        }
+        assert_eq!(chosen(&repeats, &[]), Some(0));
+        repeats[0].resolved_at = Some(4);
+        assert_eq!(chosen(&repeats, &[]), Some(1));
     }
 
     #[test]

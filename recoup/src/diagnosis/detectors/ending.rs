@@ -54,7 +54,10 @@ impl Detector for PrematureStop {
                 "never makes a change that the task needs".to_owned()
             };
             findings.extend(run.cite_step(turn).map(|at| {
-                let message = format!("The agent says {} and {lack}.", quoted_at(run, &at));
+                let message = match run.actions.get(turn.actions.clone()).and_then(<[_]>::first) {
+                    Some(action) => format!("The agent ends with `{}` and {lack}.", action.name),
+                    None => format!("The agent says {} and {lack}.", quoted_at(run, &at)),
+                };
                 finding(self, turn.node, strength, message, [at])
             }));
             return;
@@ -85,13 +88,21 @@ fn closing_turn<'a>(run: &'a Run<'_>) -> Option<&'a Step> {
     };
     let asks = |step: &Step| {
         let mut messages = run.messages.iter().filter(|message| message.node == step.node);
-        messages.any(|message| message.text.contains('?'))
+        messages.any(|message| asks_for_an_answer(message.text))
     };
     let quiet = run.steps.iter().rposition(|step| !step.actions.is_empty()).map_or(0, |acting| acting + 1);
     let silent = &run.steps[quiet..];
     let at = silent.iter().rposition(|step| !answers_courtesy(step))?;
     let end = silent[at..].iter().find(|step| !asks(step));
     end.or_else(|| silent.last())
+}
+
+/// Whether a text asks something that the work waits for; `anything else?` is a farewell.
+fn asks_for_an_answer(text: &str) -> bool {
+    text.split_inclusive(['.', '!', '?', '\n']).filter(|sentence| sentence.ends_with('?')).any(|sentence| {
+        let sentence = sentence.to_lowercase();
+        !["anything else", "any other", "something else"].iter().any(|offer| sentence.contains(offer))
+    })
 }
 
 /// The tool of a change that is missing: every success changes something by it and this run never
@@ -202,6 +213,24 @@ mod tests {
         let found = detect(&PrematureStop, &asked, &[&success]);
         assert_eq!((found.len(), found[0].node), (1, 5));
         assert!(found[0].message.starts_with("The agent says \"I cannot do that"), "{}", found[0].message);
+    }
+
+    #[test]
+    fn an_offer_is_an_end_and_a_call_is_not_said() {
+        let success = succeeded(run("cancel_order"));
+        let mut offered = run("get_order");
+        offered.nodes.truncate(3);
+        for node in [say("Is there anything else I can do?"), user("No. Bye."), say("Goodbye!")] {
+            offered.push(node);
+        }
+        offered.nodes[0] = user(&"please ".repeat(30));
+        offered.finish(offered.outcome().clone());
+        assert_eq!(detect(&PrematureStop, &offered, &[&success])[0].node, 3);
+        let mut called = run("get_order");
+        called.nodes.truncate(3);
+        called.finish(called.outcome().clone());
+        let message = &detect(&PrematureStop, &called, &[&success])[0].message;
+        assert!(message.starts_with("The agent ends with `get_order` and never"), "{message}");
     }
 
     #[test]
