@@ -160,6 +160,30 @@ fn a_run_in_circles_is_decided_where_the_repetition_starts() {
 }
 
 #[test]
+fn the_bundled_runs_leave_their_refusals_and_circles_open() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/failed-runs");
+    let imported = harness::import(&[&root]);
+    let runs: Vec<&Trajectory> = imported.trajectories().collect();
+    let judged = |goal: &str, is_it: &dyn Fn(&Trajectory) -> bool| {
+        let run = runs.iter().find(|run| run.task.goal.contains(goal) && is_it(run)).unwrap();
+        let siblings: Vec<&Trajectory> = runs
+            .iter()
+            .filter(|other| other.task.key == run.task.key && other.id != run.id)
+            .copied()
+            .collect();
+        diagnose(run, &siblings, &DiagnosisConfig::default())
+    };
+    let holds = |run: &Trajectory, text: &str| run.nodes.iter().any(|node| node.text().contains(text));
+    let refused = judged("oak desk lamp", &|run| holds(run, "anything else I can help you with today, Nina"));
+    assert_eq!(refused.diagnosis.unwrap().decisive_node, 6);
+    let error = refused.findings.iter().find(|one| one.detector == "unaddressed-error").unwrap();
+    assert_eq!((error.node, error.resolved_at), (6, None));
+    let circles = judged("add two suitcases", &|run| run.nodes.len() == 26);
+    assert_eq!(circles.diagnosis.unwrap().decisive_node, 8);
+    assert!(circles.findings.iter().all(|one| one.resolved_at.is_none()), "{:?}", circles.findings);
+}
+
+#[test]
 fn somebody_elses_failure_is_blamed_and_not_diagnosed() {
     for (kind, party) in [
         (TerminationKind::UserError, Party::UserSimulator),
