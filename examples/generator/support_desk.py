@@ -231,7 +231,7 @@ def blinking_lamp():
     return [
         Run(task, 1, "success", story(ask, search, say("E14 means that the battery is low: charge it for 90 minutes.")),
             "an article about errors is no error", silent=("unaddressed-error", "ignored-error", "unsupported-answer")),
-        Run(task, 2, "failure", story(ask), "the agent never acted", "infrastructure",
+        Run(task, 2, "failure", story(ask), "the agent never acted", "unknown",
             silent=("premature-stop",)),
         Run(task, 3, "unknown", story(
             ask, user("By the way, our shop API key is sk-FAKE0000not0a0real0key0000000000000000 and my phone is "

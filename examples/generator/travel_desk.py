@@ -137,7 +137,7 @@ def connection():
             ask, who, [Turn("assistant", "", [("get_booking", {"booking_id": "ZR1D6H"})]),
                        Turn("tool", "Error: 503 Service Unavailable: upstream connect error", error=True)]),
             "the booking service is down", "infrastructure"),
-        Run("3", 3, "failure", story(ask), "no agent turn at all", "infrastructure", silent=("premature-stop",)),
+        Run("3", 3, "failure", story(ask), "no agent turn at all", "unknown", silent=("premature-stop",)),
     ]
 
 

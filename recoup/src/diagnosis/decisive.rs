@@ -11,18 +11,69 @@ const WEIGHT_SHARE: f64 = 0.6;
 /// What is left of the weight of a finding on the path that a successful run shares.
 const SHARED_PATH: f64 = 0.4;
 
+/// Detectors of a run that stalls: what used a limit up, where one was reached.
+const STALLS: &[&str] = &["loop", "repeated-call", "unaddressed-error"];
+
+/// The detector of a limit that was reached.
+const LIMIT: &str = "limit-reached";
+
 /// Index of the decisive finding: the earliest that nothing later made up for, whose object reaches the
 /// end, and that is not outweighed. Ties go to the heavier. `None` where nothing weighs enough.
 ///
 /// A finding's weight is its strength, less where a successful run of the same task went the same way
-/// up to there: what success shares did not decide.
+/// up to there: what success shares did not decide. Where a limit ended the run, the end is only where
+/// it shows: it decides where no earlier open fault or stall, however light, is known.
 pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -> Option<usize> {
     let weights: Vec<f64> = findings.iter().map(|finding| weight(run, finding)).collect();
-    let open = |at: &usize| findings[*at].resolved_at.is_none() && weights[*at] >= config.weight_min;
-    let reaching: Vec<usize> =
-        (0..findings.len()).filter(open).filter(|at| reaches_end(run, &findings[*at])).collect();
-    let open: Vec<usize> =
-        if reaching.is_empty() { (0..findings.len()).filter(open).collect() } else { reaching };
+    let open: Vec<usize> = (0..findings.len())
+        .filter(|at| findings[*at].resolved_at.is_none() && !is_contradicted(findings, &findings[*at]))
+        .collect();
+    let heavy = open.iter().copied().filter(|at| weights[*at] >= config.weight_min);
+    let is_limited = findings.iter().any(|finding| finding.detector == LIMIT);
+    let is_end =
+        |at: &usize| is_limited && run.last_step().is_some_and(|last| last.node == findings[*at].node);
+    let (ends, faults): (Vec<usize>, Vec<usize>) = heavy.partition(is_end);
+    let stalls = open
+        .iter()
+        .copied()
+        .filter(|at| is_limited && !is_end(at) && STALLS.contains(&findings[*at].detector.as_str()))
+        .collect();
+    earliest(run, findings, &weights, faults)
+        .or_else(|| earliest(run, findings, &weights, stalls))
+        .or_else(|| earliest(run, findings, &weights, ends))
+        .map(|at| start_of_repetition(findings, at))
+}
+
+/// The first open repetition in the chain that a repeated call stands in: each cites the call it
+/// repeats. Another finding is its own start.
+fn start_of_repetition(findings: &[Finding], mut at: usize) -> usize {
+    const REPEATED: &str = "repeated-call";
+    if findings[at].detector != REPEATED {
+        return at;
+    }
+    // Findings stand in order of node, so one look back over them follows the whole chain.
+    for earlier in (0..at).rev() {
+        let (one, later) = (&findings[earlier], &findings[at]);
+        let is_repeated = later.citations.iter().any(|citation| citation.node == one.node);
+        if one.detector == REPEATED && one.resolved_at.is_none() && one.node < later.node && is_repeated {
+            at = earlier;
+        }
+    }
+    at
+}
+
+/// Whether an error is one that the agent later denies: then the denial decides.
+fn is_contradicted(findings: &[Finding], error: &Finding) -> bool {
+    let denies = |other: &Finding| {
+        other.detector == "ignored-error" && other.citations.iter().any(|at| error.citations.contains(at))
+    };
+    error.detector == "unaddressed-error" && findings.iter().any(denies)
+}
+
+/// The earliest of these findings that reaches the end and is not outweighed.
+fn earliest(run: &Run<'_>, findings: &[Finding], weights: &[f64], open: Vec<usize>) -> Option<usize> {
+    let reaching: Vec<usize> = open.iter().copied().filter(|at| reaches_end(run, &findings[*at])).collect();
+    let open = if reaching.is_empty() { open } else { reaching };
     let heaviest = open.iter().map(|at| weights[*at]).fold(0.0, f64::max);
     open.into_iter().filter(|at| weights[*at] >= WEIGHT_SHARE * heaviest).min_by(|left, right| {
         findings[*left].node.cmp(&findings[*right].node).then(weights[*right].total_cmp(&weights[*left]))
@@ -66,7 +117,9 @@ fn reaches_end(run: &Run<'_>, finding: &Finding) -> bool {
 pub fn explanation(run: &Run<'_>, findings: &[Finding], decisive: usize) -> String {
     let finding = &findings[decisive];
     let mut text = finding.message.clone();
-    text.push_str(if run.branch.positions().last() == Some(&finding.node) {
+    text.push_str(if finding.detector == LIMIT {
+        " No earlier fault is known."
+    } else if run.branch.positions().last() == Some(&finding.node) {
         " The run ends here."
     } else {
         " Nothing later in the run makes up for it."
@@ -143,6 +196,34 @@ mod tests {
         let mut kept = finding(3, 0.5, None);
         kept.citations[0] = Citation { node: 3, part_path: vec![0], start: 7, end: 12 };
         assert_eq!(chosen(&[kept, finding(7, 0.5, None)], &[]), Some(0));
+    }
+
+    #[test]
+    fn a_limit_decides_only_where_nothing_before_it_is_open() {
+        let named = |detector: &str, node, strength, resolved_at| Finding {
+            detector: detector.to_owned(),
+            ..finding(node, strength, resolved_at)
+        };
+        let limit = || named("limit-reached", 7, 0.4, None);
+        let repeat = |resolved_at| named("repeated-call", 3, 0.1, resolved_at);
+        assert_eq!(chosen(&[repeat(None), limit()], &[]), Some(0));
+        assert_eq!(chosen(&[repeat(Some(5)), limit()], &[]), Some(1));
+        assert_eq!(chosen(&[repeat(None), finding(7, 0.5, None)], &[]), Some(1));
+        let error = || named("unaddressed-error", 1, 0.5, None);
+        let submission = || named("missing-submission", 7, 0.9, None);
+        assert_eq!(chosen(&[error(), limit(), submission()], &[]), Some(0));
+    }
+
+    #[test]
+    fn a_repetition_decides_where_it_starts() {
+        let mut repeats = [finding(3, 0.1, None), finding(5, 0.5, None), finding(7, 0.5, None)];
+        for (at, repeat) in repeats.iter_mut().enumerate() {
+            repeat.detector = "repeated-call".to_owned();
+            repeat.citations[0].node = 1 + 2 * at;
+        }
+        assert_eq!(chosen(&repeats, &[]), Some(0));
+        repeats[0].resolved_at = Some(4);
+        assert_eq!(chosen(&repeats, &[]), Some(1));
     }
 
     #[test]

@@ -96,6 +96,15 @@ pub(crate) fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// What a tool is for: its name without the way it goes about it, so that `find_user_by_email` and
+/// `find_user_by_name` serve one purpose.
+pub(crate) fn purpose(name: &str) -> &str {
+    match name.find("_by_").or_else(|| name.find("By")) {
+        Some(way) if way > 0 => &name[..way],
+        _ => name,
+    }
+}
+
 /// What an action of this name does. The first word that says something decides, so `get_order`
 /// reads and `order_status_update`, whose first verb orders, changes.
 pub fn effect(name: &str) -> Effect {
@@ -119,7 +128,14 @@ pub fn effect(name: &str) -> Effect {
 
 #[cfg(test)]
 mod tests {
-    use super::{Effect, effect, words};
+    use super::{Effect, effect, purpose, words};
+
+    #[test]
+    fn the_way_to_find_something_is_not_the_purpose() {
+        assert_eq!(purpose("find_user_id_by_email"), purpose("find_user_id_by_name_zip"));
+        assert_eq!(purpose("getUserByMail"), purpose("getUserByName"));
+        assert_ne!(purpose("get_order"), purpose("get_user"));
+    }
 
     #[test]
     fn names_tell_what_a_tool_does() {

@@ -33,7 +33,7 @@ use crate::verdict::{
 };
 
 /// Version of the rules; raised when they would decide otherwise on the same run.
-pub const RULES_VERSION: u32 = 1;
+pub const RULES_VERSION: u32 = 2;
 
 /// Looks for one kind of fault.
 pub trait Detector: Sync {
@@ -72,7 +72,7 @@ pub struct Diagnosed {
     pub blame: Option<Blame>,
     /// What the blame rests on.
     pub blame_evidence: Vec<Citation>,
-    /// What kind of failure it was, where it was the agent's or may have been.
+    /// What kind of failure it was, where it was the agent's or something shows that it may have been.
     pub class: Option<FailureClass>,
     /// Where it went wrong, where a finding says so.
     pub diagnosis: Option<Diagnosis>,
@@ -101,9 +101,10 @@ pub fn diagnose(run: &Trajectory, siblings: &[&Trajectory], config: &DiagnosisCo
         };
     }
     let (blame, blame_evidence) = triage::blame(run);
-    let is_agents = blame.party == Party::Agent || (blame.party == Party::Unknown && !index.steps.is_empty());
+    let is_agents =
+        blame.party == Party::Agent || (blame.party == Party::Unknown && triage::has_agent_turn(run));
     let decisive = if is_agents { decisive::decisive(&index, &findings, config) } else { None };
-    let class = is_agents.then(|| {
+    let class = is_agents.then_some(()).and_then(|()| {
         let first = decisive.map(|at| findings[at].clone());
         let rest = findings.iter().enumerate().filter(|(at, _)| Some(*at) != decisive);
         let ordered: Vec<Finding> =
@@ -255,6 +256,10 @@ mod tests {
     fn only_the_agents_failures_are_diagnosed() {
         let success = diagnose(&succeeded(broken()), &[], &DiagnosisConfig::default());
         assert!(success.blame.is_none() && success.diagnosis.is_none() && !success.findings.is_empty());
+        let nothing = chat(vec![user("cancel order 77120"), say(" ")]);
+        let nothing = diagnose(&nothing, &[], &DiagnosisConfig::default());
+        assert_eq!(nothing.blame.unwrap().rule, "no-agent-action");
+        assert!(nothing.diagnosis.is_none() && nothing.class.is_none());
         let infrastructure = ended(broken(), TerminationKind::InfrastructureError);
         let infrastructure = diagnose(&infrastructure, &[], &DiagnosisConfig::default());
         assert_eq!(infrastructure.blame.unwrap().party, Party::Infrastructure);
@@ -263,5 +268,13 @@ mod tests {
         unknown.finish(Outcome::unknown());
         let unknown = diagnose(&unknown, &[], &DiagnosisConfig::default());
         assert!(unknown.diagnosis.is_some_and(|diagnosis| diagnosis.suspected));
+    }
+
+    #[test]
+    fn an_unknown_run_without_a_finding_has_no_class() {
+        let mut run = chat(vec![user("hi"), say("Hello, how can I help?")]);
+        assert!(diagnose(&run, &[], &DiagnosisConfig::default()).class.is_some());
+        run.finish(Outcome::unknown());
+        assert_eq!(diagnose(&run, &[], &DiagnosisConfig::default()).class, None);
     }
 }

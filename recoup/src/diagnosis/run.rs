@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::DiagnosisConfig;
 use super::actions::{Action, actions};
-use super::effects::{Effect, effect};
+use super::effects::{Effect, effect, purpose};
 use super::siblings::Divergence;
 use super::words::{Seen, Word};
 use crate::trajectory::{Branch, Citation, Part, Role, Status, TerminationKind, ToolCall, Trajectory};
@@ -121,10 +121,10 @@ impl<'a> Run<'a> {
         self.steps.last()
     }
 
-    /// The first later action of the same name that succeeded.
+    /// The first later action of the same purpose that succeeded.
     pub fn later_success(&self, action: usize) -> Option<&Action<'a>> {
-        let name = self.actions.get(action)?.name;
-        self.actions[action + 1..].iter().find(|later| later.name == name && later.succeeded())
+        let wanted = purpose(self.actions.get(action)?.name);
+        self.actions[action + 1..].iter().find(|later| purpose(later.name) == wanted && later.succeeded())
     }
 
     /// Actions that change something and were not refused.

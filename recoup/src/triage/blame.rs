@@ -66,7 +66,7 @@ const TRANSPORT_ERRORS: &[&str] = &[
 /// Whose failure a run was, with what says so.
 ///
 /// The harness's own word for the end goes first, then provider and transport errors in the last
-/// three nodes, runs in which no agent acted, and outcomes that are missing or contradict themselves.
+/// three nodes, records that hold no turn of the agent (nobody is blamed), and outcomes that are missing or contradict themselves.
 /// What remains is the agent's. A run that succeeded has nobody to blame: `unknown`, by rule
 /// `success`. A run whose outcome is unknown is `suspected`.
 pub fn blame(run: &Trajectory) -> (Blame, Vec<Citation>) {
@@ -104,6 +104,11 @@ fn termination(run: &Trajectory) -> Option<Ruling> {
         TerminationKind::AgentError => (Party::Agent, "the agent's own program failed"),
         TerminationKind::Completed | TerminationKind::UserStop | TerminationKind::Other => return None,
     };
+    // Steps, tokens and errors are used up by turns: without one the word explains nothing.
+    let is_by_turns = party == Party::Agent && termination.kind != TerminationKind::AgentError;
+    if is_by_turns && !has_agent_turn(run) {
+        return None;
+    }
     let reason = format!("{reason} (termination `{}`)", termination.native);
     Some(Ruling { party, reason, evidence: Vec::new() })
 }
@@ -177,18 +182,24 @@ fn opens_with_word(text: &str, form: &str) -> bool {
 }
 
 fn no_agent_action(run: &Trajectory) -> Option<Ruling> {
-    let acted = run.main_branch().nodes().any(|(_, node)| {
-        node.role == Role::Assistant
+    (!has_agent_turn(run)).then(|| Ruling {
+        party: Party::Unknown,
+        reason: "the record holds no turn of the agent".to_owned(),
+        evidence: Vec::new(),
+    })
+}
+
+/// Whether the main branch holds a turn in which the agent itself says or calls something. What was
+/// put into its context (memories, copied turns) is none.
+pub(crate) fn has_agent_turn(run: &Trajectory) -> bool {
+    run.main_branch().nodes().any(|(_, node)| {
+        node.occurrence.sampled
+            && !node.occurrence.copied_context
             && node.parts.iter().any(|part| match part {
                 Part::Text(text) => !text.text.trim().is_empty(),
                 Part::ToolCall(_) => true,
                 _ => false,
             })
-    });
-    (!acted).then(|| Ruling {
-        party: Party::Infrastructure,
-        reason: "no agent acted in the run".to_owned(),
-        evidence: Vec::new(),
     })
 }
 
@@ -284,6 +295,21 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_blamed_for_a_run_that_holds_no_turn_of_the_agent() {
+        let mut memories = Trajectory::new("test", Task::from_goal("book"));
+        memories.push(Node::new(Role::User, "user", vec![Part::text("book a flight")]));
+        memories.push(Node::new(Role::Assistant, "memory", vec![Part::text("I should book earlier.")]));
+        let unknown = (Party::Unknown, RULES[3].0.to_owned());
+        for outcome in [failed(), failed().ended(TerminationKind::StepLimit, "max_steps")] {
+            memories.finish(outcome);
+            assert_eq!(verdict(&memories), unknown);
+        }
+        memories.finish(failed().ended(TerminationKind::InfrastructureError, "crashed"));
+        assert_eq!(verdict(&memories).0, Party::Infrastructure);
+        assert_eq!(blame(&run(" ", failed())).0.reason, "the record holds no turn of the agent");
+    }
+
+    #[test]
     fn numbers_and_talk_of_limits_are_the_agents() {
         for text in ["429 is the answer", "500 rooms are free", "You asked about rate limits.", "Done."] {
             assert_eq!(verdict(&run(text, failed())), (Party::Agent, RULES[6].0.to_owned()), "{text}");
@@ -292,7 +318,7 @@ mod tests {
 
     #[test]
     fn silence_contradiction_and_missing_outcomes() {
-        assert_eq!(verdict(&run(" ", failed())), (Party::Infrastructure, RULES[3].0.to_owned()));
+        assert_eq!(verdict(&run(" ", failed())), (Party::Unknown, RULES[3].0.to_owned()));
         let mut bare = failed();
         (bare.score, bare.evidence) = (None, String::new());
         assert_eq!(verdict(&run("done", bare)), (Party::Unknown, RULES[4].0.to_owned()));

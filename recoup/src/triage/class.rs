@@ -41,33 +41,35 @@ pub fn loss_weight(severity: f64) -> f64 {
     if severity.is_nan() || severity > SEVERITY_MAX_TRAINED { 0.0 } else { 1.0 - severity.max(0.0) }
 }
 
-/// The class of a run that did not succeed.
+/// The class of a run that did not succeed. `None` where the outcome is unknown and neither the harness
+/// nor an open finding says that anything went wrong.
 ///
 /// A limit that the harness names goes first, for it is a fact. Else the first finding that nothing
 /// later made up for decides, so callers put the decisive one in front; without any, the run
 /// is off topic where the agent never touched what the goal names, and its result wrong otherwise.
-pub fn failure_class(run: &Trajectory, findings: &[Finding]) -> FailureClass {
+pub fn failure_class(run: &Trajectory, findings: &[Finding]) -> Option<FailureClass> {
     let open: Vec<&Finding> = findings.iter().filter(|finding| finding.resolved_at.is_none()).collect();
-    let (class, mode, base) = harness_sign(run)
-        .or_else(|| {
-            open.iter().find_map(|finding| {
-                SIGNS.iter().find(|sign| sign.0 == finding.detector).map(|sign| (sign.1, sign.2, sign.3))
-            })
+    let sign = harness_sign(run).or_else(|| {
+        open.iter().find_map(|finding| {
+            SIGNS.iter().find(|sign| sign.0 == finding.detector).map(|sign| (sign.1, sign.2, sign.3))
         })
-        .map_or_else(
-            || if is_off_topic(run) { (Class::OffTopic, None, 0.7) } else { (Class::WrongResult, None, 0.5) },
-            |(class, mode, severity)| (class, Some(mode.to_owned()), severity),
-        );
+    });
+    let (class, mode, base) = match sign {
+        Some((class, mode, severity)) => (class, Some(mode.to_owned()), severity),
+        None if run.outcome().status == Status::Unknown => return None,
+        None if is_off_topic(run) => (Class::OffTopic, None, 0.7),
+        None => (Class::WrongResult, None, 0.5),
+    };
     let severity = severity(run, base, &open);
     let decisive = open.first().map(|finding| finding.node);
-    FailureClass {
+    Some(FailureClass {
         class,
         mode,
         recoverable: severity <= SEVERITY_MAX_TRAINED
             && decisive.is_none_or(|node| has_later_step(run, node)),
         severity,
         loss_weight: loss_weight(severity),
-    }
+    })
 }
 
 fn harness_sign(run: &Trajectory) -> Option<(Class, &'static str, f64)> {
@@ -129,10 +131,14 @@ fn is_off_topic(run: &Trajectory) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{SIGNS, failure_class, loss_weight};
+    use super::{SIGNS, loss_weight};
     use crate::task::Task;
     use crate::trajectory::{Node, Outcome, Part, Role, TerminationKind, Trajectory};
-    use crate::verdict::{Class, Finding};
+    use crate::verdict::{Class, FailureClass, Finding};
+
+    fn failure_class(run: &Trajectory, findings: &[Finding]) -> FailureClass {
+        super::failure_class(run, findings).unwrap()
+    }
 
     fn run(goal: &str, answer: &str, outcome: Outcome) -> Trajectory {
         let mut run = Trajectory::new("test", Task::from_goal(goal));
@@ -196,6 +202,14 @@ mod tests {
         let run = run("x", "y", failed().ended(TerminationKind::StepLimit, "max_steps"));
         let class = failure_class(&run, &[finding("unaddressed-error", None)]);
         assert_eq!((class.class, class.mode.as_deref()), (Class::Incomplete, Some("step_limit")));
+    }
+
+    #[test]
+    fn an_unknown_outcome_needs_a_sign() {
+        let unknown = run("x", "y", Outcome::unknown());
+        assert_eq!(super::failure_class(&unknown, &[]), None);
+        assert_eq!(super::failure_class(&unknown, &[finding("loop", Some(1))]), None);
+        assert_eq!(failure_class(&unknown, &[finding("loop", None)]).class, Class::Incomplete);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod class;
 pub(crate) mod failure_text;
 
 pub use self::blame::blame;
+pub(crate) use self::blame::has_agent_turn;
 #[cfg(test)]
 pub(crate) use self::class::knows_detector;
 pub use self::class::{SEVERITY_MAX_TRAINED, failure_class, loss_weight};

@@ -77,6 +77,8 @@ fn a_claim_against_an_error_is_the_decisive_step_and_teaches_nothing() {
         "The call of `cancel_order` was refused, yet the agent says \"has been cancelled\". \
          Nothing later in the run makes up for it."
     );
+    let refused = diagnosed.findings.iter().find(|one| one.detector == "unaddressed-error").unwrap();
+    assert_eq!((refused.node, refused.resolved_at), (3, None), "the refused call is no example to follow");
     let quotes: Vec<&str> = diagnosis.citations.iter().map(|quote| quote.quote.as_str()).collect();
     assert_eq!(quotes, ["Error: order W2201 is already shipped", "has been cancelled"]);
     assert!(diagnosis.admitted && diagnosed.reviews.iter().all(|review| review.decision != Decision::Reject));
@@ -133,6 +135,52 @@ fn a_success_of_the_same_task_shows_what_was_left_out_and_is_never_named() {
     assert_eq!((diagnosis.decisive_node, diagnosis.admitted), (3, true));
     assert!(!diagnosis.explanation.contains("cancel_order"), "{}", diagnosis.explanation);
     assert!(diagnose(&run, &[], &DiagnosisConfig::default()).diagnosis.is_none());
+}
+
+#[test]
+fn a_run_in_circles_is_decided_where_the_repetition_starts() {
+    let mut nodes =
+        vec![user("Please cancel order W2201."), call("get_user", r#"{"id": "U1"}"#), result("u")];
+    for _ in 0..5 {
+        nodes.extend([call("get_order", r#"{"id": "W2201"}"#), result("open")]);
+        nodes.extend([call("list_orders", r#"{"of": "U1"}"#), result("W2201")]);
+    }
+    let run = chat(nodes, failed().ended(TerminationKind::StepLimit, "max_steps"));
+    let diagnosed = diagnose(&run, &[], &DiagnosisConfig::default());
+    assert_eq!(diagnosed.diagnosis.as_ref().unwrap().decisive_node, 7);
+    let repeated =
+        diagnosed.findings.iter().filter(|one| ["loop", "repeated-call"].contains(&one.detector.as_str()));
+    assert!(repeated.clone().count() > 5 && repeated.clone().all(|one| one.resolved_at.is_none()));
+
+    let nodes = vec![user("go"), call("get_user", r#"{"id": "U1"}"#), result("u")];
+    let short = chat(nodes, failed().ended(TerminationKind::ContextOverflow, "context"));
+    let diagnosis = diagnose(&short, &[], &DiagnosisConfig::default()).diagnosis.unwrap();
+    assert_eq!(diagnosis.decisive_node, 1);
+    assert!(diagnosis.explanation.contains("No earlier fault is known."), "{}", diagnosis.explanation);
+}
+
+#[test]
+fn the_bundled_runs_leave_their_refusals_and_circles_open() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/failed-runs");
+    let imported = harness::import(&[&root]);
+    let runs: Vec<&Trajectory> = imported.trajectories().collect();
+    let judged = |goal: &str, is_it: &dyn Fn(&Trajectory) -> bool| {
+        let run = runs.iter().find(|run| run.task.goal.contains(goal) && is_it(run)).unwrap();
+        let siblings: Vec<&Trajectory> = runs
+            .iter()
+            .filter(|other| other.task.key == run.task.key && other.id != run.id)
+            .copied()
+            .collect();
+        diagnose(run, &siblings, &DiagnosisConfig::default())
+    };
+    let holds = |run: &Trajectory, text: &str| run.nodes.iter().any(|node| node.text().contains(text));
+    let refused = judged("oak desk lamp", &|run| holds(run, "anything else I can help you with today, Nina"));
+    assert_eq!(refused.diagnosis.unwrap().decisive_node, 6);
+    let error = refused.findings.iter().find(|one| one.detector == "unaddressed-error").unwrap();
+    assert_eq!((error.node, error.resolved_at), (6, None));
+    let circles = judged("add two suitcases", &|run| run.nodes.len() == 26);
+    assert_eq!(circles.diagnosis.unwrap().decisive_node, 8);
+    assert!(circles.findings.iter().all(|one| one.resolved_at.is_none()), "{:?}", circles.findings);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::actions::Action;
 use crate::diagnosis::effects::{Effect, effect, words};
@@ -196,13 +198,7 @@ impl Detector for DeviatingMutation {
                     let call = format!("The agent calls `{}` with {value} as `{key}`", action.name);
                     (format!("{call}, which is not what the task needs."), Some(at))
                 }
-                None => (
-                    format!(
-                        "The change that the agent makes with `{}` is not one the task needs.",
-                        action.name
-                    ),
-                    action.citation(),
-                ),
+                None => (deviation(run, action), action.citation()),
             };
             let strength = if run.successes.len() > 1 { 0.65 } else { 0.5 };
             let mut found = finding(self, action.node, strength, message, citation);
@@ -216,6 +212,44 @@ impl Detector for DeviatingMutation {
             findings.push(found);
         }
     }
+}
+
+/// Fields that a message names at most.
+const FIELDS_NAMED: usize = 4;
+
+/// In what a change differs from the nearest change by the same tool that the task needs and the run
+/// lacks: the fields by name, of which every one stands in the run, and never the value they should have.
+fn deviation(run: &Run<'_>, action: &Action<'_>) -> String {
+    let name = action.name;
+    let made = |key| run.actions.iter().any(|own| own.key == key && is_change(own));
+    let needed = run
+        .successes
+        .iter()
+        .flatten()
+        .filter(|other| other.name == name && is_change(other) && !made(other.key));
+    let nearest = needed.map(|other| differing_fields(action, other)).min_by_key(BTreeSet::len);
+    let Some(fields) = nearest else {
+        return format!("The agent makes a change with `{name}` that the task does not need.");
+    };
+    let is_plain =
+        |field: &&&str| field.chars().all(|c| c.is_alphanumeric() || c == '_') && run.is_visible(field);
+    let named: Vec<String> =
+        fields.iter().filter(is_plain).take(FIELDS_NAMED).map(|field| format!("`{field}`")).collect();
+    if named.is_empty() {
+        return format!("The change that the agent makes with `{name}` is not one the task needs.");
+    }
+    format!(
+        "The change that the agent makes with `{name}` is not the one the task needs: it differs in {}.",
+        named.join(", ")
+    )
+}
+
+/// Names of the arguments that two calls do not share.
+fn differing_fields<'a>(one: &'a Action<'_>, other: &'a Action<'_>) -> BTreeSet<&'a str> {
+    let members = |action: &'a Action<'_>| action.arguments.as_ref().and_then(Value::as_object);
+    let (Some(own), Some(right)) = (members(one), members(other)) else { return BTreeSet::new() };
+    let differs = |key: &&String| own.get(*key) != right.get(*key);
+    own.keys().chain(right.keys()).filter(differs).map(String::as_str).collect()
 }
 
 /// The one argument that sets a change apart from a call of the same tool in a success, with its bytes.
@@ -289,6 +323,27 @@ mod tests {
         assert!(detect(&WrongOrder, &run(&[CANCEL, REFUND]), &[&success]).is_empty());
         let both = succeeded(run(&[REFUND, CANCEL]));
         assert!(detect(&WrongOrder, &run(&[REFUND, CANCEL]), &[&success, &both]).is_empty());
+    }
+
+    #[test]
+    fn a_deviation_names_its_fields_and_no_value_of_another_run() {
+        let success = succeeded(run(&[("pay_bill", r#"{"card":"C9","sum":70,"note":"n","hidden":1}"#)]));
+        let wrong = run(&[("pay_bill", r#"{"card":"C1","sum":80,"note":"n"}"#)]);
+        let found = detect(&DeviatingMutation, &wrong, &[&success]);
+        assert_eq!(
+            found[0].message,
+            "The change that the agent makes with `pay_bill` is not the one the task needs: \
+             it differs in `card`, `sum`."
+        );
+        let more = run(&[CANCEL, ("cancel_order", r#"{"id":"W7"}"#)]);
+        let found = detect(&DeviatingMutation, &more, &[&succeeded(run(&[CANCEL]))]);
+        assert!(found[0].message.contains("W7"), "{}", found[0].message);
+        let extra = run(&[CANCEL, ("send_mail", r#"{"to":"W7","n":1}"#)]);
+        let found = detect(&DeviatingMutation, &extra, &[&succeeded(run(&[CANCEL]))]);
+        assert_eq!(
+            found[0].message,
+            "The agent makes a change with `send_mail` that the task does not need."
+        );
     }
 
     #[test]

@@ -45,13 +45,19 @@ impl Detector for PrematureStop {
                 findings.push(finding(self, handoff.node, strength, message, citations));
                 return;
             }
-            let named = if run.is_visible(missing) { format!(" with `{missing}`") } else { String::new() };
             let turn = closing_turn(run).unwrap_or(last);
+            let lack = if run.actions.iter().any(|own| own.name == missing && is_change(own)) {
+                format!("makes fewer changes with `{missing}` than the task needs")
+            } else if run.is_visible(missing) {
+                format!("never makes a change with `{missing}`, which the task needs")
+            } else {
+                "never makes a change that the task needs".to_owned()
+            };
             findings.extend(run.cite_step(turn).map(|at| {
-                let said = quoted_at(run, &at);
-                let message = format!(
-                    "The agent closes with {said} and never makes a change{named} that the task needs."
-                );
+                let message = match run.actions.get(turn.actions.clone()).and_then(<[_]>::first) {
+                    Some(action) => format!("The agent ends with `{}` and {lack}.", action.name),
+                    None => format!("The agent says {} and {lack}.", quoted_at(run, &at)),
+                };
                 finding(self, turn.node, strength, message, [at])
             }));
             return;
@@ -72,7 +78,7 @@ impl Detector for PrematureStop {
 const COURTESY_WORDS: usize = 20;
 
 /// The last turn without an action that answers more than a courtesy: there the agent gave up, and what
-/// follows is farewell.
+/// follows is farewell. A question that the user answers is no end: the turn after the answer is.
 fn closing_turn<'a>(run: &'a Run<'_>) -> Option<&'a Step> {
     let answers_courtesy = |step: &Step| {
         let before = run.branch.nodes().take(step.index).last();
@@ -80,7 +86,23 @@ fn closing_turn<'a>(run: &'a Run<'_>) -> Option<&'a Step> {
             node.role == Role::User && node.text().split_whitespace().count() <= COURTESY_WORDS
         })
     };
-    run.steps.iter().rev().take_while(|step| step.actions.is_empty()).find(|step| !answers_courtesy(step))
+    let asks = |step: &Step| {
+        let mut messages = run.messages.iter().filter(|message| message.node == step.node);
+        messages.any(|message| asks_for_an_answer(message.text))
+    };
+    let quiet = run.steps.iter().rposition(|step| !step.actions.is_empty()).map_or(0, |acting| acting + 1);
+    let silent = &run.steps[quiet..];
+    let at = silent.iter().rposition(|step| !answers_courtesy(step))?;
+    let end = silent[at..].iter().find(|step| !asks(step));
+    end.or_else(|| silent.last())
+}
+
+/// Whether a text asks something that the work waits for; `anything else?` is a farewell.
+fn asks_for_an_answer(text: &str) -> bool {
+    text.split_inclusive(['.', '!', '?', '\n']).filter(|sentence| sentence.ends_with('?')).any(|sentence| {
+        let sentence = sentence.to_lowercase();
+        !["anything else", "any other", "something else"].iter().any(|offer| sentence.contains(offer))
+    })
 }
 
 /// The tool of a change that is missing: every success changes something by it and this run never
@@ -171,6 +193,60 @@ mod tests {
         assert_eq!(detect(&PrematureStop, &polite, &[&success])[0].node, 3);
         let cut = ended(run("get_order"), TerminationKind::StepLimit);
         assert!(detect(&PrematureStop, &cut, &[&success]).is_empty());
+    }
+
+    #[test]
+    fn a_question_that_is_answered_is_no_end() {
+        let success = succeeded(run("cancel_order"));
+        let mut asked = run("get_order");
+        asked.nodes.truncate(3);
+        for node in [
+            say("It costs 300 to cancel. Do you confirm (yes/no)?"),
+            user("Yes, I confirm."),
+            say("I cannot do that after all."),
+            user("bye"),
+            say("Goodbye!"),
+        ] {
+            asked.push(node);
+        }
+        asked.finish(asked.outcome().clone());
+        let found = detect(&PrematureStop, &asked, &[&success]);
+        assert_eq!((found.len(), found[0].node), (1, 5));
+        assert!(found[0].message.starts_with("The agent says \"I cannot do that"), "{}", found[0].message);
+    }
+
+    #[test]
+    fn an_offer_is_an_end_and_a_call_is_not_said() {
+        let success = succeeded(run("cancel_order"));
+        let mut offered = run("get_order");
+        offered.nodes.truncate(3);
+        for node in [say("Is there anything else I can do?"), user("No. Bye."), say("Goodbye!")] {
+            offered.push(node);
+        }
+        offered.nodes[0] = user(&"please ".repeat(30));
+        offered.finish(offered.outcome().clone());
+        assert_eq!(detect(&PrematureStop, &offered, &[&success])[0].node, 3);
+        let mut called = run("get_order");
+        called.nodes.truncate(3);
+        called.finish(called.outcome().clone());
+        let message = &detect(&PrematureStop, &called, &[&success])[0].message;
+        assert!(message.starts_with("The agent ends with `get_order` and never"), "{message}");
+    }
+
+    #[test]
+    fn too_few_changes_are_not_called_none() {
+        let change = |id: u32| [call("cancel_order", &format!(r#"{{"id":{id}}}"#)), result("ok")];
+        let changes = |ids: &[u32]| {
+            let mut nodes = vec![user("go")];
+            nodes.extend(ids.iter().flat_map(|id| change(*id)));
+            nodes.push(say("Done."));
+            chat(nodes)
+        };
+        let found = detect(&PrematureStop, &changes(&[1, 2]), &[&succeeded(changes(&[1, 2, 3]))]);
+        assert_eq!(
+            found[0].message,
+            "The agent says \"Done.\" and makes fewer changes with `cancel_order` than the task needs."
+        );
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! Errors that the agent leaves standing: never addressed, or contradicted.
 
+use std::collections::BTreeSet;
+
 use super::claims::claim_of_success;
 use super::{Detector, Run, finding, quoted_at};
-use crate::diagnosis::actions::Observation;
-use crate::diagnosis::effects::{Effect, effect};
+use crate::diagnosis::actions::{Action, Observation};
+use crate::diagnosis::effects::{Effect, effect, purpose};
+use crate::diagnosis::siblings::{agreed_changes, is_change};
+use crate::diagnosis::words::words;
 use crate::trajectory::Citation;
 use crate::verdict::Finding;
 
@@ -28,41 +32,125 @@ impl Detector for UnaddressedError {
 
     fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
         let mut open: Vec<&str> = Vec::new();
+        let agreed = agreed_changes(run);
+        // A change that goes through and is not one the task needs makes no refused one good.
+        let is_wrong = |later: &Action<'_>| {
+            agreed.as_ref().is_some_and(|agreed| is_change(later) && !agreed.contains(&later.key))
+        };
         for (at, action) in run.actions.iter().enumerate() {
-            if action.succeeded() {
-                open.retain(|name| *name != action.name);
+            let wanted = purpose(action.name);
+            if action.succeeded() && !is_wrong(action) {
+                open.retain(|name| *name != wanted);
             }
-            if !action.failed() || open.contains(&action.name) {
+            if !action.failed() || open.contains(&wanted) {
                 continue;
             }
-            open.push(action.name);
+            let redone = run.later_success(at).filter(|later| !is_wrong(later)).map(|later| later.node);
+            let reported = if redone.is_none() { told(run, at) } else { None };
+            // What the user was told of is closed: the next failure is one of its own.
+            if reported.is_none() {
+                open.push(wanted);
+            }
             let chain: Vec<Citation> = run.actions[at..]
                 .iter()
-                .take_while(|later| later.name != action.name || later.failed())
-                .filter(|later| later.name == action.name)
-                .take(3)
+                .take_while(|later| purpose(later.name) != wanted || later.failed())
+                .filter(|later| purpose(later.name) == wanted)
+                .take(if reported.is_none() { 3 } else { 1 })
                 .filter_map(|failed| failed.observation.as_ref()?.citation())
                 .collect();
             let Some(report) = chain.first().cloned() else { continue };
+            let resolved_at = redone.or(reported);
             let message = format!(
-                "A call of `{}` fails with {} and no later call makes it good.",
+                "A call of `{}` fails with {}{}.",
                 action.name,
-                quoted_at(run, &report)
+                quoted_at(run, &report),
+                if resolved_at.is_none() { " and no later call makes it good" } else { "" }
             );
             let is_last = run.actions.len() == at + 1;
             let citations = action.citation().into_iter().chain(chain);
             let mut found = finding(self, action.node, if is_last { 0.6 } else { 0.5 }, message, citations);
-            found.resolved_at = run.later_success(at).map(|later| later.node).or_else(|| told(run, at));
+            found.resolved_at = resolved_at;
             findings.push(found);
         }
     }
 }
 
-/// The message in which the agent, at its next turn, tells the user, who then has a say.
-fn told(run: &Run<'_>, action: usize) -> Option<usize> {
-    let index = run.actions[action].index;
-    let next = run.steps.iter().find(|step| step.index > index)?;
-    (next.actions.is_empty() && run.user_speaks_after(next.index)).then_some(next.node)
+/// Pieces of a sentence by which a message reports a failure, in lower case.
+const REPORTS: &[&str] = &[
+    " not ",
+    "n't ",
+    "n’t ",
+    "cannot",
+    "unable",
+    "failed",
+    "failure",
+    "an error",
+    "an issue",
+    "a problem",
+    "unfortunately",
+    "refused",
+    "declined",
+    "denied",
+    "rejected",
+    "no longer",
+    "impossible",
+    "invalid",
+    "too late",
+    "trouble",
+];
+
+/// Openings of sentences that offer, ask or part, and so report nothing, in lower case.
+const COURTESIES: &[&str] = &[
+    "is there ",
+    "if ",
+    "please ",
+    "should you ",
+    "would you ",
+    "can i ",
+    "may i ",
+    "feel free",
+    "don't hesitate",
+    "don’t hesitate",
+    "do not hesitate",
+];
+
+/// The message in which the agent, at its next turn, reports the failure to the user, who then has a
+/// say. A failure that comes back word for word was reported and not dealt with.
+fn told(run: &Run<'_>, at: usize) -> Option<usize> {
+    let action = &run.actions[at];
+    let next = run.steps.iter().find(|step| step.index > action.index)?;
+    let reported = run
+        .messages
+        .iter()
+        .filter(|message| message.node == next.node)
+        .any(|message| reports_failure(message.text) || repeats_report(action, message.text));
+    if !reported || !run.user_speaks_after(next.index) {
+        return None;
+    }
+    let report = |action: &Action<'_>| action.observation.as_ref().map(|seen| seen.hash);
+    let comes_back = run.actions[at + 1..].iter().any(|later| {
+        later.failed() && purpose(later.name) == purpose(action.name) && report(later) == report(action)
+    });
+    (!comes_back).then_some(next.node)
+}
+
+fn reports_failure(text: &str) -> bool {
+    text.to_lowercase().split(['.', '!', '?', '\n']).map(str::trim_start).any(|sentence| {
+        let is_courtesy = COURTESIES.iter().any(|opening| sentence.starts_with(opening))
+            || sentence.contains("hesitate to ");
+        !is_courtesy && REPORTS.iter().any(|piece| sentence.contains(piece))
+    })
+}
+
+/// Whether a text holds a name or number of the failure's report that the call itself does not.
+fn repeats_report(action: &Action<'_>, text: &str) -> bool {
+    let Some(report) = &action.observation else { return false };
+    let names = |text: &str| -> BTreeSet<u64> {
+        words(text).filter(|word| word.has_digit).map(|word| word.hash).take(256).collect()
+    };
+    let asked = names(action.raw);
+    let said = names(text);
+    names(report.text).iter().any(|name| said.contains(name) && !asked.contains(name))
 }
 
 impl Detector for IgnoredError {
@@ -101,13 +189,13 @@ impl Detector for IgnoredError {
                 start: range.start,
                 end: range.end,
             };
-            let words = format!(
+            let message_text = format!(
                 "The call of `{}` was refused, yet the agent says {}.",
                 action.name,
                 quoted_at(run, &cited)
             );
             // The fault is the claim; the refused call stands before it.
-            findings.push(finding(self, message.node, 0.85, words, report.into_iter().chain([cited])));
+            findings.push(finding(self, message.node, 0.85, message_text, report.into_iter().chain([cited])));
         }
     }
 }
@@ -115,7 +203,7 @@ impl Detector for IgnoredError {
 #[cfg(test)]
 mod tests {
     use super::{IgnoredError, UnaddressedError};
-    use crate::diagnosis::fixture::{call, chat, detect, result, say, user};
+    use crate::diagnosis::fixture::{call, chat, detect, result, say, succeeded, user};
     use crate::trajectory::Node;
 
     fn refused(rest: Vec<Node>) -> crate::trajectory::Trajectory {
@@ -134,6 +222,55 @@ mod tests {
         assert_eq!(detect(&UnaddressedError, &retried, &[])[0].resolved_at, Some(3));
         let told = refused(vec![say("That is no longer possible."), user("ok")]);
         assert_eq!(detect(&UnaddressedError, &told, &[])[0].resolved_at, Some(3));
+    }
+
+    #[test]
+    fn a_closing_message_addresses_no_error() {
+        for text in [
+            "Is there anything else I can help you with today?",
+            "Please don't hesitate to call again. If there is a problem, let me know!",
+            "Thank you for your patience.",
+        ] {
+            let found = detect(&UnaddressedError, &refused(vec![say(text), user("No. Bye.")]), &[]);
+            assert_eq!(found[0].resolved_at, None, "{text}");
+            assert!(found[0].message.ends_with("and no later call makes it good."));
+        }
+        let mut nodes = vec![user("refund"), call("refund_item", r#"{"amount":44}"#)];
+        nodes.extend([result("Error: at most 34.90"), say("Shall I refund 34.90?"), user("yes")]);
+        let found = detect(&UnaddressedError, &chat(nodes), &[]);
+        assert_eq!(found[0].resolved_at, Some(3));
+        assert!(!found[0].message.contains("no later call"), "{}", found[0].message);
+    }
+
+    #[test]
+    fn a_wrong_change_makes_no_refused_one_good() {
+        let run = refused(vec![call("cancel_order", r#"{"id":"AB2"}"#), result("ok")]);
+        let change = |id: &str| vec![user("go"), call("cancel_order", id), result("ok")];
+        let success = succeeded(chat(change(r#"{"id":"AB1"}"#)));
+        assert_eq!(detect(&UnaddressedError, &run, &[&success])[0].resolved_at, None);
+        let success = succeeded(chat(change(r#"{"id":"AB2"}"#)));
+        assert_eq!(detect(&UnaddressedError, &run, &[&success])[0].resolved_at, Some(3));
+    }
+
+    #[test]
+    fn another_way_to_the_same_end_is_a_retry_and_a_new_failure_after_a_report_is_new() {
+        let mut nodes = vec![user("hi"), call("find_user_by_email", "{\"m\":1}"), result("Error: unknown")];
+        nodes.extend([call("find_user_by_name", "{\"n\":1}"), result("u1")]);
+        assert_eq!(detect(&UnaddressedError, &chat(nodes), &[])[0].resolved_at, Some(3));
+        let resolved = |second: &str| -> Vec<_> {
+            let run = refused(vec![
+                say("I could not cancel it."),
+                user("try again"),
+                call("cancel_order", r#"{"id":"AB1"}"#),
+                result(second),
+                say("Anything else?"),
+                user("no"),
+            ]);
+            let found = detect(&UnaddressedError, &run, &[]);
+            found.iter().map(|one| (one.node, one.resolved_at)).collect()
+        };
+        assert_eq!(resolved("Error: closed"), [(1, Some(3)), (5, None)]);
+        assert_eq!(resolved("Error: too late"), [(1, None)], "the same failure came back");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{Detector, Run, finding};
-use crate::diagnosis::actions::Action;
+use crate::diagnosis::actions::{Action, Observation};
 use crate::diagnosis::effects::{self, Effect, effect};
+use crate::diagnosis::run::Step;
 use crate::id::Hash;
 use crate::trajectory::Part;
 use crate::verdict::Finding;
@@ -35,36 +36,60 @@ impl Detector for RepeatedCall {
     }
 
     fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
-        let mut seen: BTreeMap<(Hash, Hash), usize> = BTreeMap::new();
-        for (at, action) in run.actions.iter().enumerate() {
-            let Some(observation) = &action.observation else { continue };
-            if effect(action.name) == Effect::Mutate && !action.failed() {
-                // The world has changed: asking again is no repetition.
-                seen.clear();
-                continue;
+        let firsts = repetitions(run);
+        // For each action the next one that is new and works: by it a repetition is left.
+        let mut next_new = vec![None; run.actions.len()];
+        let mut coming = None;
+        for (at, action) in run.actions.iter().enumerate().rev() {
+            next_new[at] = coming;
+            if firsts[at].is_none() && action.succeeded() && !is_waiting(action) {
+                coming = Some(action.node);
             }
-            let waits = effects::words(action.name).iter().any(|word| {
-                matches!(word.as_str(), "wait" | "sleep" | "poll" | "status" | "refresh" | "scroll" | "think")
-            });
-            if waits || observation.text.trim().is_empty() || !action.is_call {
-                continue;
-            }
-            let Some(first) = seen.insert((action.key, observation.hash), at) else { continue };
+        }
+        for (at, first) in firsts.iter().enumerate() {
+            let Some(first) = *first else { continue };
+            let action = &run.actions[at];
             let message = format!("The agent repeats a call of `{}` and gets the same answer.", action.name);
             // A failing call repeated unchanged is a worse sign than a look taken twice.
             let strength = if action.failed() { 0.5 } else { 0.25 };
             let citations = run.actions[first].citation().into_iter().chain(action.citation());
             let mut found = finding(self, action.node, strength, message, citations);
             if found.citations.is_empty() {
-                found.citations.extend(observation.citation());
+                found.citations.extend(action.observation.as_ref().and_then(Observation::citation));
             }
-            found.resolved_at = run.actions[at + 1..]
-                .iter()
-                .find(|later| later.key != action.key && later.succeeded())
-                .map(|later| later.node);
+            // Looking elsewhere leaves a look; what was refused again has to go through.
+            found.resolved_at =
+                if action.failed() { run.later_success(at).map(|later| later.node) } else { next_new[at] };
             findings.push(found);
         }
     }
+}
+
+/// For each action the earlier one that it repeats: the same call with the same answer, with no change
+/// between.
+fn repetitions(run: &Run<'_>) -> Vec<Option<usize>> {
+    let mut seen: BTreeMap<(Hash, Hash), usize> = BTreeMap::new();
+    let mut repeated = vec![None; run.actions.len()];
+    for (at, action) in run.actions.iter().enumerate() {
+        let Some(observation) = &action.observation else { continue };
+        if effect(action.name) == Effect::Mutate && !action.failed() {
+            // The world has changed: asking again is no repetition.
+            seen.clear();
+            continue;
+        }
+        if is_waiting(action) || observation.text.trim().is_empty() || !action.is_call {
+            continue;
+        }
+        repeated[at] = seen.insert((action.key, observation.hash), at);
+    }
+    repeated
+}
+
+/// Whether a tool is called again and again by its nature.
+fn is_waiting(action: &Action<'_>) -> bool {
+    effects::words(action.name).iter().any(|word| {
+        matches!(word.as_str(), "wait" | "sleep" | "poll" | "status" | "refresh" | "scroll" | "think")
+    })
 }
 
 impl Detector for Loop {
@@ -96,14 +121,33 @@ impl Detector for Loop {
                 .into_iter()
                 .filter_map(|step| run.cite_step(&run.steps[step]));
             let mut found = finding(self, fault.node, 0.8, message, citations);
-            found.resolved_at = run.steps[end..]
-                .iter()
-                .find(|step| run.actions[step.actions.clone()].iter().any(Action::succeeded))
+            let round = &keys[start..start + length];
+            found.resolved_at = (end..keys.len())
+                .filter(|step| !round.contains(&keys[*step]))
+                .map(|step| &run.steps[step])
+                .find(|step| arrives(run, step))
                 .map(|step| step.node);
             findings.push(found);
             start = end;
         }
     }
+}
+
+/// Words of a message from which on it is an answer and no courtesy.
+const ANSWER_WORDS: usize = 8;
+
+/// Whether a turn reaches something: it makes a change, submits, or says more than a courtesy.
+fn arrives(run: &Run<'_>, step: &Step) -> bool {
+    let actions = &run.actions[step.actions.clone()];
+    let acts = actions.iter().any(|action| match effect(action.name) {
+        Effect::Submit => !action.failed(),
+        Effect::Mutate => action.succeeded(),
+        _ => false,
+    });
+    acts || run.messages.iter().filter(|message| message.node == step.node).any(|message| {
+        message.text.split_whitespace().count() >= ANSWER_WORDS
+            || message.text.contains(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// The shortest cycle at the start of a sequence that is seen [`TURNS_MIN`] times or more.
@@ -127,7 +171,7 @@ fn turn(run: &Run<'_>, step: usize) -> Hash {
             .flat_map(str::split_whitespace)
             .collect();
         // Short courtesies repeat in any conversation: each is a turn of its own.
-        if words.len() < 8 {
+        if words.len() < ANSWER_WORDS {
             return Hash::of_all(&[b"short", &step.index.to_le_bytes()]);
         }
         return Hash::of_all(&[b"says", words.join(" ").as_bytes()]);
@@ -187,6 +231,49 @@ mod tests {
         assert_eq!((found.len(), found[0].node, found[0].resolved_at), (1, 5, None));
         let text = "I would now like to ask the other expert to verify this.";
         assert_eq!(detect(&Loop, &chat(vec![user("go"), say(text), say(text), say(text)]), &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_repetition_resolves_no_repetition() {
+        let round = [("{\"a\":1}", "x"), ("{\"a\":2}", "y")];
+        let rounds: Vec<_> = round.iter().cycle().take(7).copied().collect();
+        let run = looks(&rounds);
+        let found = detect(&RepeatedCall, &run, &[]);
+        assert_eq!((found.len(), found[0].node), (5, 5));
+        assert!(found.iter().all(|one| one.resolved_at.is_none()), "{found:?}");
+        assert_eq!(detect(&Loop, &run, &[])[0].resolved_at, None);
+    }
+
+    #[test]
+    fn a_failure_repeated_is_resolved_by_a_call_that_works() {
+        let mut nodes = vec![user("go")];
+        for _ in 0..2 {
+            nodes.extend([call("cancel_order", "{\"id\":1}"), result("Error: no")]);
+        }
+        nodes.extend([call("get_order", "{\"id\":1}"), result("open")]);
+        let looked = chat(nodes.clone());
+        assert_eq!(detect(&RepeatedCall, &looked, &[])[0].resolved_at, None);
+        nodes.extend([call("cancel_order", "{\"id\":2}"), result("ok")]);
+        assert_eq!(detect(&RepeatedCall, &chat(nodes), &[])[0].resolved_at, Some(7));
+    }
+
+    #[test]
+    fn a_loop_is_left_by_reaching_something_and_not_by_another_look() {
+        let mut rounds = vec![("{\"a\":1}", "x"); 4];
+        rounds.push(("{\"a\":2}", "y"));
+        let mut run = looks(&rounds);
+        assert_eq!(detect(&Loop, &run, &[])[0].resolved_at, None);
+        run.push(say("Goodbye!"));
+        run.finish(run.outcome().clone());
+        assert_eq!(detect(&Loop, &run, &[])[0].resolved_at, None);
+        run.push(call("set_page", "{\"a\":2}"));
+        run.push(result("ok"));
+        run.finish(run.outcome().clone());
+        assert_eq!(detect(&Loop, &run, &[])[0].resolved_at, Some(12));
+        let mut answered = looks(&rounds[..4]);
+        answered.push(say("The page says 42."));
+        answered.finish(answered.outcome().clone());
+        assert_eq!(detect(&Loop, &answered, &[])[0].resolved_at, Some(9));
     }
 
     #[test]
