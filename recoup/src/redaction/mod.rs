@@ -13,6 +13,7 @@
 mod arguments;
 mod assigned;
 mod checksums;
+mod companions;
 mod edit;
 mod find;
 mod kind;
