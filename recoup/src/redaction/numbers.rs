@@ -5,7 +5,6 @@
 //! number may have letters directly before.
 
 use std::net::Ipv4Addr;
-use std::ops::RangeInclusive;
 
 use super::checksums::{is_card, is_cpf, is_iban};
 use super::find::Hit;
@@ -237,7 +236,7 @@ fn international(bytes: &[u8], start: usize) -> Option<Hit> {
     }
     // A line that a diff adds begins with `+` too; there only groups tell a telephone number.
     let line_start = plus > 0 && bytes[plus - 1] == b'\n';
-    let (end, count, groups) = dialed(bytes, start, if line_start { 2..=6 } else { 1..=8 });
+    let (end, count, groups) = dialed(bytes, start, if line_start { 2 } else { 1 });
     let least = if groups > 1 { 8 } else { 10 };
     let fits = (least..=15).contains(&count) && !(groups == 1 && line_start) && groups <= 6;
     (fits && ends_number(bytes, end)).then_some(Hit { start: plus, end, kind: Kind::Phone })
@@ -269,14 +268,14 @@ fn named(bytes: &[u8], start: usize) -> Option<Hit> {
     if !says || word.ends_with(b"iphone") {
         return None;
     }
-    let (end, count, _) = dialed(bytes, start, 2..=6);
+    let (end, count, _) = dialed(bytes, start, 2);
     ((7..=15).contains(&count) && ends_number(bytes, end)).then_some(Hit { start, end, kind: Kind::Phone })
 }
 
-/// End, number of digits and number of groups of what could be dialed from `start` on: groups of so
-/// many digits, joined as people join them (`-` after a space is a minus: `+1234 -5678`); the trunk
-/// zero of `+44 (0)20` is part of the joint.
-fn dialed(bytes: &[u8], start: usize, group: RangeInclusive<usize>) -> (usize, usize, usize) {
+/// End, number of digits and number of groups of what could be dialed from `start` on: groups of two
+/// to eight digits (an area code may have one: Paris is `1`), joined as people join them (`-` after a
+/// space is a minus: `+1234 -5678`); the trunk zero of `+44 (0)20` is part of the joint.
+fn dialed(bytes: &[u8], start: usize, area_least: usize) -> (usize, usize, usize) {
     let (mut at, mut count, mut groups) = (start, 0, 0);
     loop {
         let run = digits(&bytes[at..]);
@@ -292,7 +291,8 @@ fn dialed(bytes: &[u8], start: usize, group: RangeInclusive<usize>) -> (usize, u
         let joint = trunk.is_some()
             || matches!(&rest[..gap], b" " | b"." | b"-" | b"(" | b")" | b" (" | b") " | b")-");
         let next = digits(&bytes[at + gap..]);
-        if !joint || !group.contains(&next) || count + next > 15 {
+        let least = if groups == 1 { area_least } else { 2 };
+        if !joint || !(least..=8).contains(&next) || count + next > 15 {
             return (at, count, groups);
         }
         at += gap;
