@@ -85,6 +85,8 @@ impl Known {
 fn tells(kind: Kind, piece: &[u8]) -> bool {
     let has = |class: fn(&u8) -> bool| piece.iter().any(class);
     match kind {
+        // Drawn at random: no piece is a word.
+        Kind::ApiKey | Kind::Jwt | Kind::Token => true,
         Kind::Email => has(|byte| *byte == b'@'),
         // `192.168.` or `+44 20 7` is the beginning of many.
         Kind::IpAddress | Kind::Phone => piece.iter().filter(|byte| byte.is_ascii_digit()).count() >= 6,
