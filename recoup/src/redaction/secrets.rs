@@ -61,7 +61,9 @@ impl Shape {
 /// Whether a tail is no filler (`xxxxxxxx`, `your_key_here_x`).
 fn is_varied(tail: &[u8]) -> bool {
     let mut seen = [false; 256];
-    tail.iter().for_each(|byte| seen[usize::from(*byte)] = true);
+    for byte in tail {
+        seen[usize::from(*byte)] = true;
+    }
     seen.iter().filter(|seen| **seen).count() >= 6 && !tail.contains(&b'_')
 }
 

@@ -37,3 +37,20 @@ pub(super) fn across_parts(parts: &[Part]) -> BTreeMap<usize, Vec<Edit>> {
     }
     pieces
 }
+
+#[cfg(test)]
+mod tests {
+    use super::across_parts;
+    use crate::trajectory::Part;
+
+    #[test]
+    fn each_part_gives_its_piece_and_the_value_is_the_whole() {
+        let parts = [Part::text("to mia.li@exa"), Part::text("mple"), Part::text(".com, leo@example.com")];
+        let pieces = across_parts(&parts);
+        let ranges = pieces.iter().flat_map(|(part, edits)| {
+            edits.iter().map(move |edit| (*part, edit.start, edit.end, edit.value.as_str()))
+        });
+        let whole = "mia.li@example.com";
+        assert_eq!(ranges.collect::<Vec<_>>(), [(0, 3, 13, whole), (1, 0, 4, whole), (2, 0, 4, whole)]);
+    }
+}
