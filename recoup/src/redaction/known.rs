@@ -12,6 +12,9 @@ use super::token::{ends_token, is_word, starts_token};
 
 /// Length of the shortest piece that tells a value, in bytes.
 const PIECE: usize = 8;
+/// Values of a run that are looked for in its later messages; a bound keeps hostile runs from costing
+/// their square.
+const REPEATED_MAX: usize = 64;
 /// A shorter value than this is a word that means other things elsewhere.
 const VALUE_MIN: usize = 4;
 
@@ -23,6 +26,8 @@ pub(super) struct Known {
     pieces: HashMap<[u8; PIECE], (usize, usize)>,
     /// Values too short to have pieces.
     short: Vec<usize>,
+    /// Values that only show beside their name, yet are unlike any word.
+    repeated: Vec<usize>,
 }
 
 impl Known {
@@ -41,7 +46,26 @@ impl Known {
                 }
             }
         }
+        let named = matches!(kind, Kind::Password | Kind::Secret | Kind::Token);
+        if named && bytes.len() >= PIECE && self.repeated.len() < REPEATED_MAX && is_mixed(bytes) {
+            self.repeated.push(index);
+        }
         self.values.push((kind, value.to_owned()));
+    }
+
+    /// Where a later message repeats a value without its name, in order and disjoint.
+    pub(super) fn repeated_in(&self, text: &str) -> Vec<Edit> {
+        let mut found = Vec::new();
+        for index in &self.repeated {
+            let (kind, value) = &self.values[*index];
+            for start in memchr::memmem::find_iter(text.as_bytes(), value.as_bytes()) {
+                let end = start + value.len();
+                if starts_token(text.as_bytes(), start) && ends_token(text.as_bytes(), end) {
+                    found.push(Edit { start, end, kind: *kind, value: value.clone(), quoted: false });
+                }
+            }
+        }
+        disjoint(found)
     }
 
     /// Where a text tells a value, in order and disjoint.
@@ -79,6 +103,10 @@ impl Known {
         }
         disjoint(found)
     }
+}
+
+fn is_mixed(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
 }
 
 /// Whether a piece of a longer value tells it: no plain word of it (`customer@…`, `BEGIN RSA`).

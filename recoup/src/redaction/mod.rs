@@ -172,6 +172,19 @@ mod tests {
     }
 
     #[test]
+    fn a_password_goes_from_later_messages_too() {
+        let mut run = run();
+        let (url, bare) = ("postgres://app:pl3nty0fSun@db/main", "I typed pl3nty0fSun there");
+        for text in [url, bare] {
+            run.push(Node::new(Role::User, "user", vec![Part::text(text)]));
+        }
+        run.finish(Outcome::unknown());
+        let redacted = redact(&run).trajectory;
+        assert_eq!(redacted.nodes[3].text(), "postgres://app:<PASSWORD_1>@db/main");
+        assert_eq!(redacted.nodes[4].text(), "I typed <PASSWORD_1> there");
+    }
+
+    #[test]
     fn citations_translate() {
         let original = run();
         let redacted = redact(&original);

@@ -194,6 +194,8 @@ impl Pen {
                 return changed;
             }
         };
+        let repeated = self.placeholders.repeated_in(text);
+        let edits = if repeated.is_empty() { edits } else { disjoint([edits, repeated].concat()) };
         let replaced = self.apply(text, &edits);
         let changed = renamed || !replaced.is_empty();
         map.insert(node, path.to_vec(), replaced);

@@ -55,6 +55,11 @@ impl Placeholders {
         format!("<{}_{number}>", kind.word())
     }
 
+    /// Where a text repeats a value that showed by its name before.
+    pub(super) fn repeated_in(&self, text: &str) -> Vec<Edit> {
+        self.known.repeated_in(text)
+    }
+
     /// Where a text tells a value that has a placeholder.
     pub(super) fn known_in(&self, text: &str) -> Vec<Edit> {
         self.known.edits(text)
