@@ -18,7 +18,7 @@ mod summary;
 use std::path::Path;
 
 pub use self::diagnose::{Diagnosing, diagnose};
-pub use self::export::{AtifExport, export_atif};
+pub use self::export::{AtifExport, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
 pub use self::outlets::{Outlets, PRODUCER, write_outlets};

@@ -46,8 +46,8 @@ pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) 
             printer.note(format_args!("  {count} × `{}`: {}", loss.field, loss.reason));
         }
     }
-    for id in &export.refused {
-        printer.warn(format_args!("{id} holds something that should have been redacted; it was not written"));
+    for refused in &export.refused {
+        printer.warn(format_args!("{} was not written: {}", refused.id, refused.reason));
     }
     Ok(if export.refused.is_empty() { Ended::Done } else { Ended::Partly })
 }

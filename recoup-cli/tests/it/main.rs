@@ -17,3 +17,6 @@ mod run;
 
 /// Files that are broken, hostile, or not there.
 mod bad_input;
+
+/// Nothing that was planted in a trace stands in any file that the program writes.
+mod redaction;

@@ -20,11 +20,20 @@ use crate::warning::Loss;
 pub struct AtifExport {
     /// Files written.
     pub written: u64,
-    /// Runs that were not written because something in them should have been redacted, by id.
-    pub refused: Vec<TrajectoryId>,
+    /// Runs that were not written, and why.
+    pub refused: Vec<RefusedRun>,
     /// What the format cannot carry, with how often it occurred.
     #[serde(skip)]
     pub losses: BTreeMap<Loss, u64>,
+}
+
+/// A run that became no file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RefusedRun {
+    /// The run.
+    pub id: TrajectoryId,
+    /// Why, in words for a person.
+    pub reason: &'static str,
 }
 
 /// Writes each run as `<start of its id>.atif.json`. Without `redacting`, secrets and personal data go
@@ -50,6 +59,13 @@ pub fn export_atif(
                 run.media.insert(hash, bytes);
             }
         }
+        let mut refuse = |reason| export.refused.push(RefusedRun { id: *id, reason });
+        if run.nodes.is_empty() {
+            // Readers of the format demand a step.
+            refuse("it has no messages");
+            reporter.advance(1);
+            continue;
+        }
         let mut losses = Vec::new();
         let text = if redacting {
             let mut redacted = redact(&run).trajectory;
@@ -60,7 +76,7 @@ pub fn export_atif(
         };
         reporter.advance(1);
         if redacting && !leftovers(&text).is_empty() {
-            export.refused.push(*id);
+            refuse("it holds something that should have been redacted");
             continue;
         }
         let path = out.join(format!("{}.atif.json", &id.to_string()[..16]));

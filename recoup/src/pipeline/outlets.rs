@@ -13,7 +13,7 @@ use crate::exporters::{
     ExportWriter, Exporter, Manifest, PARTIAL, Provenance, TrlMessages, TrlPromptCompletion, partial,
 };
 use crate::importers::Scoring;
-use crate::redaction::{Redacted, redact, redact_text};
+use crate::redaction::{Redacted, redact, redact_name, redact_text};
 use crate::report::{
     self, DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReportInput, RunRow, SkippedRow,
 };
@@ -270,7 +270,8 @@ fn run_row(loaded: &Loaded, side: Option<Side>, redacted: &mut Redacted) -> RunR
                 .filter_map(|citation| {
                     let text = redacted.map.to_redacted(citation).quote(&redacted.trajectory).ok()?;
                     let node = branch.node_index(citation.node).unwrap_or(citation.node);
-                    Some(QuoteRow { node, text: shortened(text) })
+                    let text = shortened(&redact_text(text, &mut redacted.placeholders));
+                    Some(QuoteRow { node, text })
                 })
                 .collect(),
         })
@@ -278,29 +279,30 @@ fn run_row(loaded: &Loaded, side: Option<Side>, redacted: &mut Redacted) -> RunR
     let mut redact = |text: &str| redact_text(text, &mut redacted.placeholders);
     RunRow {
         id: row.id.to_string(),
-        uri: row.uri.clone(),
+        uri: redact(&row.uri),
         format: row.format.clone(),
-        task: redact(&row.task.0),
-        agent: row.agent.clone().unwrap_or_else(|| "none".to_owned()),
-        model: row.model.clone(),
-        harness: row.harness.clone(),
+        // Runs are grouped by these, so they read the same in each.
+        task: redact_name(&row.task.0),
+        agent: row.agent.as_deref().map_or_else(|| "none".to_owned(), redact_name),
+        model: row.model.as_deref().map(redact_name),
+        harness: row.harness.as_deref().map(redact_name),
         outcome: outcome.status,
         blame: blame.as_ref().map(|blame| blame.party),
         blame_rule: blame.as_ref().map(|blame| blame.rule.clone()),
         suspected: blame.as_ref().is_some_and(|blame| blame.suspected),
         class: class.as_ref().map(|class| class.class),
-        mode: class.as_ref().and_then(|class| class.mode.clone()),
+        mode: class.as_ref().and_then(|class| class.mode.as_deref()).map(redact_name),
         severity: class.as_ref().map(|class| class.severity),
         nodes: branch.len(),
         steps: branch.steps().len(),
         decisive_node: diagnosis.as_ref().and_then(|diagnosis| branch.node_index(diagnosis.decisive_node)),
         decisive_step: diagnosis.as_ref().and_then(|diagnosis| branch.step(diagnosis.decisive_node)),
-        responsible: diagnosis.as_ref().map(|diagnosis| diagnosis.responsible_agent.clone()),
+        responsible: diagnosis.as_ref().map(|diagnosis| redact_name(&diagnosis.responsible_agent)),
         explanation: diagnosis.as_ref().map(|diagnosis| redact(&diagnosis.explanation)),
         admitted: diagnosis.as_ref().is_some_and(|diagnosis| diagnosis.admitted),
         findings,
         split: side,
-        scorers: Scoring::is_undecided(outcome).then(|| outcome.evidence.clone()),
+        scorers: Scoring::is_undecided(outcome).then(|| redact(&outcome.evidence)),
     }
 }
 

@@ -146,6 +146,12 @@ mod tests {
             ("PHONE", "+14155550132"),
             ("PHONE", "+1 (415) 555-0132"),
             ("PHONE", "415-555-0132"),
+            ("PHONE", "020 7946 0958"),
+            ("PHONE", "0161 496 0000"),
+            ("PHONE", "07700 900123"),
+            ("PHONE", "+44 (0)20 7946 0958"),
+            ("PHONE", "+33 1 23 45 67 89"),
+            ("PHONE", "+49 30 1234567"),
             ("CARD", "4111 1111 1111 1111"),
             ("CARD", "4111111111111111"),
             ("NATIONAL_ID", "078-05-1120"),
@@ -183,6 +189,36 @@ mod tests {
             "3 files changed +1234 -5678, UTC+1 2024-05-15\n+1234567890",
             "HAT170 JFK-SEA 2024-05-15 $1,234,567.89 tel aviv 5-10 (123) 12-34-56",
             "toolbox-202 200 300 4000 500-600-700 10.1145/3377811.3380364",
+        ] {
+            assert_eq!(found(text), [], "{text}");
+        }
+    }
+
+    /// Written in two pieces, so that nobody's scanner takes them for real ones.
+    #[test]
+    fn keys_are_known_by_their_prefix() {
+        for (prefix, tail) in [
+            ("sk_live_", "aBcDeFgHiJkLmNoPqRsTuVwX"),
+            ("rk_live_", "aBcDeFgHiJkLmNoPqRsTuVwX"),
+            ("pypi-AgEI", "cHlwaS5vcmcCJDU4NzQ3"),
+            ("sq0atp-", "Ab1_cdefghijklmnopqrst"),
+            ("sq0csp-", "Ab1cdefghijklmnopqrst-uvwxyz0123456789abcdefg"),
+            ("SG.", "abcdefghij0123456789kl.mnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRS"),
+            ("glpat-", "abcDEF123ghiJKL456mn"),
+            ("xoxb-", "123456789012-abcdefABCDEF"),
+            ("dop_v1_", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+            ("AC", "0123456789abcdef0123456789abcdef"),
+        ] {
+            let key = format!("{prefix}{tail}");
+            assert_eq!(found(&format!("at {key}, and")), [("API_KEY", key.as_str())]);
+        }
+        let signature = "aBc1dEf2gHi3jKl4mNo5pQr6sTu7vWx8%2F%2ByZ90%3D";
+        let url = format!("https://a.example/c?sv=2022-11-02&sr=b&sig={signature}&se=2030");
+        assert_eq!(found(&url), [("TOKEN", signature)]);
+        for text in [
+            "sk_live_xxxxxxxxxxxxxxxxxxxxxxxx",
+            "rk_test_your_key_goes_here_x",
+            "f(x, sig=SIGNATURE_V4_2022_ab)",
         ] {
             assert_eq!(found(text), [], "{text}");
         }

@@ -6,16 +6,21 @@
 //!   and the provider's signatures. Prompt ids of every later node go too, since they spell the prompt.
 //! * Sealed pieces (signatures, encrypted reasoning) are never searched or edited, and `hidden` is
 //!   emptied.
-//! * No table of values is kept or written: [`OffsetMap`] holds ranges, [`Placeholders`] hashes.
+//! * No table of values is written: [`OffsetMap`] holds ranges, and [`Placeholders`], which know the
+//!   values so that a text about the run can be freed of them, stay in memory.
+//! * A name that runs are grouped by is redacted for itself ([`redact_name`]), so that it reads the
+//!   same in each of them.
 //!
 //! [`leftovers`] looks again, by other means, at what is about to be written, and blocks it.
 
 mod arguments;
 mod assigned;
 mod checksums;
+mod companions;
 mod edit;
 mod find;
 mod kind;
+mod known;
 mod leftovers;
 mod numbers;
 mod offsets;
@@ -23,6 +28,7 @@ mod pen;
 mod personal;
 mod placeholders;
 mod secrets;
+mod spanning;
 mod token;
 
 use std::collections::BTreeMap;
@@ -32,8 +38,10 @@ pub use self::leftovers::{Leftover, leftovers};
 pub use self::offsets::OffsetMap;
 pub use self::placeholders::Placeholders;
 
-use self::edit::{apply, edits};
+use self::edit::{Edit, apply, edits};
+use self::known::disjoint;
 use self::pen::Pen;
+use self::token::is_word;
 use crate::trajectory::{Hidden, Trajectory};
 
 /// A run that may leave, and what was done to it.
@@ -70,12 +78,41 @@ pub fn redact(run: &Trajectory) -> Redacted {
         }
         changed_before.push(inherited || changed);
     }
+    pen.retell(&mut trajectory);
     Redacted { trajectory, counts: pen.counts, map, placeholders: pen.placeholders }
 }
 
-/// Redacts a text about a run, with the run's own placeholders.
+/// Rounds after which a text is taken as done; what stands hidden beside an earlier find is rare.
+const ROUNDS_MAX: usize = 8;
+
+/// Redacts a text about a run, with the run's own placeholders: what shows by itself, every value
+/// that was redacted in the run, or a piece of one, and what the leftover scan still sees.
 pub fn redact_text(text: &str, placeholders: &mut Placeholders) -> String {
-    apply(text, &edits(text), placeholders).0
+    let mut redacted = text.to_owned();
+    for _ in 0..ROUNDS_MAX {
+        let mut found = placeholders.known_in(&redacted);
+        found.extend(edits(&redacted));
+        if found.is_empty() {
+            found.extend(leftovers(&redacted).into_iter().map(|left| edit_of(left, &redacted)));
+        }
+        if found.is_empty() {
+            break;
+        }
+        redacted = apply(&redacted, &disjoint(found), placeholders).0;
+    }
+    redacted
+}
+
+/// The edit of what the leftover scan sees, to the end of its word: the scan asks for the shortest key.
+fn edit_of(left: Leftover, text: &str) -> Edit {
+    let word = |byte: &&u8| is_word(**byte) || **byte == b'-';
+    let end = left.end + text.as_bytes()[left.end..].iter().take_while(word).count();
+    Edit { start: left.start, end, kind: left.kind, value: text[left.start..end].to_owned(), quoted: false }
+}
+
+/// Redacts a name that runs are grouped by (a task, an agent, a model), for itself: the same in each.
+pub fn redact_name(name: &str) -> String {
+    redact_text(name, &mut Placeholders::default())
 }
 
 #[cfg(test)]
@@ -132,6 +169,19 @@ mod tests {
         assert_eq!(redacted.trajectory.task.goal, "mail <EMAIL_1>");
         assert_eq!(redacted.trajectory.hidden.gold, None);
         assert_eq!(redacted.counts[&Kind::Email], 4);
+    }
+
+    #[test]
+    fn a_password_goes_from_later_messages_too() {
+        let mut run = run();
+        let (url, bare) = ("postgres://app:pl3nty0fSun@db/main", "I typed pl3nty0fSun there");
+        for text in [url, bare] {
+            run.push(Node::new(Role::User, "user", vec![Part::text(text)]));
+        }
+        run.finish(Outcome::unknown());
+        let redacted = redact(&run).trajectory;
+        assert_eq!(redacted.nodes[3].text(), "postgres://app:<PASSWORD_1>@db/main");
+        assert_eq!(redacted.nodes[4].text(), "I typed <PASSWORD_1> there");
     }
 
     #[test]

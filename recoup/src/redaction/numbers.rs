@@ -179,7 +179,7 @@ fn ipv4(bytes: &[u8], start: usize) -> Option<Hit> {
         .then_some(Hit { start, end, kind: Kind::IpAddress })
 }
 
-/// International (`+44 20 7946 0958`), North American with separators (`(415) 555-0132`,
+/// International (`+44 20 7946 0958`), British (`020 7946 0958`), North American with separators (`(415) 555-0132`,
 /// `415-555-0132`), or any number after a word that says it is one (`"phone": "4155550132"`).
 fn phone(bytes: &[u8], start: usize, end: usize) -> Option<Hit> {
     let before = start.checked_sub(1).map(|before| bytes[before]);
@@ -201,9 +201,25 @@ fn phone(bytes: &[u8], start: usize, end: usize) -> Option<Hit> {
                         .is_some_and(|area| north_american(&bytes[national..], area))
                 })
                 .map(|end| Hit { start, end, kind: Kind::Phone })
+                .or_else(|| british(bytes, start))
                 .or_else(|| named(bytes, start))
         }
     }
+}
+
+/// A number of the United Kingdom with its trunk zero, in the groups that it is written in there.
+fn british(bytes: &[u8], start: usize) -> Option<Hit> {
+    let more_before = matches!(bytes[..start], [.., b'0'..=b'9', b' ' | b',']);
+    if more_before || !matches!(bytes[start..], [b'0', b'1' | b'2' | b'3' | b'7' | b'8', ..]) {
+        return None;
+    }
+    let shapes = ["999 9999 9999", "9999 999 9999", "9999 999 999", "99999 999999", "99999 999 999"];
+    let end = shapes.iter().find_map(|shape| {
+        let dashed = shape.replace(' ', "-");
+        picture(bytes, start, shape.as_bytes()).or_else(|| picture(bytes, start, dashed.as_bytes()))
+    })?;
+    let more_after = matches!(bytes[end..], [b' ', b'0'..=b'9', ..]);
+    (!more_after).then_some(Hit { start, end, kind: Kind::Phone })
 }
 
 /// Area code and exchange begin with 2–9; `number` begins with the area code.
@@ -218,9 +234,9 @@ fn international(bytes: &[u8], start: usize) -> Option<Hit> {
     if bytes[start] == b'0' || !starts_token(bytes, plus) {
         return None;
     }
-    let (end, count, groups) = dialed(bytes, start);
     // A line that a diff adds begins with `+` too; there only groups tell a telephone number.
     let line_start = plus > 0 && bytes[plus - 1] == b'\n';
+    let (end, count, groups) = dialed(bytes, start, if line_start { 2 } else { 1 });
     let least = if groups > 1 { 8 } else { 10 };
     let fits = (least..=15).contains(&count) && !(groups == 1 && line_start) && groups <= 6;
     (fits && ends_number(bytes, end)).then_some(Hit { start: plus, end, kind: Kind::Phone })
@@ -252,23 +268,31 @@ fn named(bytes: &[u8], start: usize) -> Option<Hit> {
     if !says || word.ends_with(b"iphone") {
         return None;
     }
-    let (end, count, _) = dialed(bytes, start);
+    let (end, count, _) = dialed(bytes, start, 2);
     ((7..=15).contains(&count) && ends_number(bytes, end)).then_some(Hit { start, end, kind: Kind::Phone })
 }
 
 /// End, number of digits and number of groups of what could be dialed from `start` on: groups of two
-/// to six digits, joined as people join them (`-` after a space is a minus: `+1234 -5678`).
-fn dialed(bytes: &[u8], start: usize) -> (usize, usize, usize) {
+/// to eight digits (an area code may have one: Paris is `1`), joined as people join them (`-` after a
+/// space is a minus: `+1234 -5678`); the trunk zero of `+44 (0)20` is part of the joint.
+fn dialed(bytes: &[u8], start: usize, area_least: usize) -> (usize, usize, usize) {
     let (mut at, mut count, mut groups) = (start, 0, 0);
     loop {
         let run = digits(&bytes[at..]);
         at += run;
         count += run;
         groups += 1;
-        let gap = bytes[at..].iter().take(3).take_while(|byte| b" .-()".contains(byte)).count();
-        let joint = matches!(&bytes[at..at + gap], b" " | b"." | b"-" | b"(" | b")" | b" (" | b") " | b")-");
+        let rest = &bytes[at..];
+        let trunk = [&b" (0) "[..], b" (0)", b"(0)"].into_iter().find(|trunk| rest.starts_with(trunk));
+        let gap = trunk.map_or_else(
+            || rest.iter().take(3).take_while(|byte| b" .-()".contains(byte)).count(),
+            <[u8]>::len,
+        );
+        let joint = trunk.is_some()
+            || matches!(&rest[..gap], b" " | b"." | b"-" | b"(" | b")" | b" (" | b") " | b")-");
         let next = digits(&bytes[at + gap..]);
-        if !joint || !(2..=6).contains(&next) || count + next > 15 {
+        let least = if groups == 1 { area_least } else { 2 };
+        if !joint || !(least..=8).contains(&next) || count + next > 15 {
             return (at, count, groups);
         }
         at += gap;

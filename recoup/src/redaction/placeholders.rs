@@ -5,14 +5,17 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::edit::Edit;
 use super::kind::Kind;
+use super::known::Known;
 use crate::id::Hash;
 
-/// The numbers given out in one trajectory. Values are kept as hashes only.
+/// The numbers given out in one trajectory, and the values that have them. It is never stored.
 #[derive(Clone, Debug, Default)]
 pub struct Placeholders {
     numbers: BTreeMap<(Kind, Hash), usize>,
     last: BTreeMap<Kind, usize>,
+    known: Known,
 }
 
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
@@ -45,10 +48,21 @@ impl Placeholders {
         };
         let last = self.last.entry(kind).or_default();
         let number = self.numbers.entry((kind, Hash::of(spelled.as_bytes()))).or_insert_with(|| {
+            self.known.insert(kind, value);
             *last += 1;
             *last
         });
         format!("<{}_{number}>", kind.word())
+    }
+
+    /// Where a text repeats a value that showed by its name before.
+    pub(super) fn repeated_in(&self, text: &str) -> Vec<Edit> {
+        self.known.repeated_in(text)
+    }
+
+    /// Where a text tells a value that has a placeholder.
+    pub(super) fn known_in(&self, text: &str) -> Vec<Edit> {
+        self.known.edits(text)
     }
 }
 

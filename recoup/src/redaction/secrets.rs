@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::bytes::Regex;
 
+use super::companions::companion;
 use super::find::Hit;
 use super::kind::Kind;
 use super::token::{ends_token, is_word, looks_random, starts_token};
@@ -38,6 +39,16 @@ impl Shape {
             }
             // The one prefix that also ends words: `sk-learn-pipeline-step-12` has no random part.
             "sk-" => tail.len() >= self.least && tail.split(|byte| *byte == b'-').any(looks_random),
+            // A Twilio account or key: a digest in lower case, as no constant's name is.
+            "AC" | "SK" => {
+                tail.len() == self.least
+                    && tail.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+                    && is_varied(tail)
+            }
+            // The prefix says it all; one key of thousands has no digit.
+            prefix if prefix.starts_with("sk_") || prefix.starts_with("rk_") => {
+                tail.len() >= self.least && is_varied(tail)
+            }
             _ => {
                 tail.len() >= self.least
                     && tail.iter().any(u8::is_ascii_digit)
@@ -45,6 +56,15 @@ impl Shape {
             }
         }
     }
+}
+
+/// Whether a tail is no filler (`xxxxxxxx`, `your_key_here_x`).
+fn is_varied(tail: &[u8]) -> bool {
+    let mut seen = [false; 256];
+    for byte in tail {
+        seen[usize::from(*byte)] = true;
+    }
+    seen.iter().filter(|seen| **seen).count() >= 6 && !tail.contains(&b'_')
 }
 
 const fn shape(prefix: &'static str, dashes: bool, least: usize) -> Shape {
@@ -81,7 +101,7 @@ const SHAPES: &[Shape] = &[
     shape("xapp-", true, 20),
     shape("hf_", false, 30),
     shape("npm_", false, 36),
-    shape("pypi-AgE", true, 50),
+    shape("pypi-AgE", true, 12),
     shape("gsk_", false, 40),
     shape("xai-", true, 40),
     shape("r8_", false, 36),
@@ -96,13 +116,17 @@ const SHAPES: &[Shape] = &[
     shape("ATATT3", true, 60),
     shape("hooks.slack.com/services/", false, 8),
     shape("SG.", true, 20),
+    shape("sq0atp-", true, 20),
+    shape("sq0csp-", true, 20),
+    shape("AC", false, 32),
+    shape("SK", false, 32),
     shape("AGE-SECRET-KEY-1", false, 50),
 ];
 
 /// One pass over the text finds every prefix: an alternation of literals is searched with SIMD.
 static ANCHORS: LazyLock<Regex> = LazyLock::new(|| {
     let mut literals: Vec<String> = SHAPES.iter().map(|shape| regex::escape(shape.prefix)).collect();
-    literals.extend(["eyJ", "-----BEGIN", "earer ", "uthorization"].map(str::to_owned));
+    literals.extend(["eyJ", "-----BEGIN", "earer ", "uthorization", "sig="].map(str::to_owned));
     Regex::new(&literals.join("|")).expect("literals are a pattern")
 });
 
@@ -127,6 +151,7 @@ pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
             b"-----BEGIN" => private_key(bytes, at),
             b"earer " => bearer(bytes, at, anchor.end()),
             b"uthorization" => authorization(bytes, anchor.end()),
+            b"sig=" => url_signature(bytes, at, anchor.end()),
             prefix if at >= tail_end && starts_token(bytes, at) => {
                 let found = SHAPES.iter().find(|shape| shape.prefix.as_bytes() == prefix);
                 found.and_then(|shape| {
@@ -145,6 +170,7 @@ pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
                 block_end = hit.end;
             }
             hits.push(hit);
+            hits.extend(companion(bytes, &hit));
         }
     }
     for at in memmem::find_iter(bytes, b"://") {
@@ -218,6 +244,17 @@ fn authorization(bytes: &[u8], after: usize) -> Option<Hit> {
     }
     let end = header_value(bytes, at);
     looks_random(&bytes[at..end]).then_some(Hit { start: at, end, kind: Kind::Token })
+}
+
+/// The signature of a URL that is its own permission (`?sv=…&sig=…`).
+fn url_signature(bytes: &[u8], at: usize, value_at: usize) -> Option<Hit> {
+    if !matches!(bytes[..at].last(), Some(b'?' | b'&' | b';')) {
+        return None;
+    }
+    let in_value = |byte: u8| is_word(byte) || b"-+/=%".contains(&byte);
+    let end = value_at + bytes[value_at..].iter().take(TOKEN_MAX).take_while(|byte| in_value(**byte)).count();
+    let value = &bytes[value_at..end];
+    (value.len() >= 20 && looks_random(value)).then_some(Hit { start: value_at, end, kind: Kind::Token })
 }
 
 fn header_value(bytes: &[u8], from: usize) -> usize {
