@@ -100,3 +100,29 @@ fn a_project_is_private() {
     assert_eq!(mode & 0o777, 0o700);
     assert_eq!(std::fs::read_to_string(bench.path(".recoup/.gitignore")).unwrap(), "*\n");
 }
+
+#[test]
+fn an_empty_label_is_refused_and_a_note_changes_no_verdict() {
+    let bench = three();
+    let id = id(&bench, "two");
+    for flag in ["--task", "--environment"] {
+        let output = bench.output(&["label", &id, flag, " "]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(flag), "{flag}");
+    }
+    let noted = bench.output(&["label", &id, "--note", "odd"]);
+    assert!(!String::from_utf8_lossy(&noted.stderr).contains("diagnose"));
+    let judged = bench.output(&["label", &id, "--outcome", "success"]);
+    assert!(String::from_utf8_lossy(&judged.stderr).contains("diagnose"));
+}
+
+#[test]
+fn a_run_that_counts_as_solved_shows_no_blame() {
+    let bench = three();
+    let id = id(&bench, "two");
+    assert_eq!(bench.output(&["diagnose"]).status.code(), Some(0));
+    let shown = || String::from_utf8(bench.output(&["show", &id]).stdout).unwrap();
+    assert!(shown().lines().any(|line| line.starts_with("blame")), "{}", shown());
+    bench.output(&["label", &id, "--outcome", "success"]);
+    assert!(!shown().lines().any(|line| line.starts_with("blame") || line.starts_with("class")));
+}
