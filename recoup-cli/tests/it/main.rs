@@ -17,3 +17,6 @@ mod run;
 
 /// Files that are broken, hostile, or not there.
 mod bad_input;
+
+/// Files that hold one bad byte or key, and files of which nothing can be read.
+mod damaged;

@@ -1,14 +1,18 @@
-//! A source: one file (or archive member, or standard input) that may hold traces, and the way from
-//! the paths a user names to the sources beneath them.
+//! A source: one file (or archive member, or standard input) that may hold traces; `paths` leads from
+//! what a user names to the sources beneath.
 //!
 //! A trace never chooses a path. The only way from a trace to another file is [`Source::sibling`]:
 //! relative, normal components, resolved beneath the folder that was imported, without symlinks.
 
+mod paths;
+
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+pub use self::paths::sources_from_paths;
 use super::{ImportError, Scoring};
 
 /// What the user decided about an import.
@@ -51,6 +55,29 @@ enum Compression {
     Zstd,
 }
 
+impl Compression {
+    /// The compression of a stream without a name, from its first bytes.
+    fn of(head: &[u8]) -> Option<Self> {
+        if head.starts_with(b"\x1f\x8b") {
+            Some(Self::Gzip)
+        } else if head.starts_with(b"\x28\xb5\x2f\xfd") {
+            Some(Self::Zstd)
+        } else {
+            None
+        }
+    }
+
+    fn unpack(self, file: File, options: &ImportOptions) -> io::Result<Box<dyn Read + Send>> {
+        let size = file.metadata()?.len();
+        let file = BufReader::new(file);
+        let reader: Box<dyn Read + Send> = match self {
+            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
+            Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
+        };
+        Ok(Box::new(Limited::new(reader, size, options)))
+    }
+}
+
 /// Where the bytes are.
 #[derive(Clone, Debug)]
 enum Backing {
@@ -58,6 +85,7 @@ enum Backing {
     Compressed(PathBuf, Compression),
     /// A temporary file: standard input, or a member unpacked.
     Spool(Arc<tempfile::NamedTempFile>),
+    CompressedSpool(Arc<tempfile::NamedTempFile>, Compression),
     Memory(Arc<[u8]>),
 }
 
@@ -77,7 +105,8 @@ pub struct Source {
 pub struct SourceProblem {
     /// The path as the user gave it or as found beneath it.
     pub uri: String,
-    /// Stable word for the cause (`unreadable`, `symlink`, `not-a-file`, `bomb`, `not-found`).
+    /// Stable word for the cause (`unreadable`, `symlink`, `not-a-file`, `refused`, `bad-archive`,
+    /// `bomb`, `not-found`, `bad-glob`).
     pub code: &'static str,
     /// For a person.
     pub reason: String,
@@ -118,7 +147,8 @@ impl Source {
         Self { uri, name, backing: Backing::Memory(bytes.into()), root: None, options }
     }
 
-    /// A stream, copied to a temporary file so that it can be read more than once.
+    /// A stream, copied to a temporary file so that it can be read more than once; unpacked where its
+    /// first bytes are those of gzip or zstd. For a zip archive see [`Source::unpacked`].
     ///
     /// # Errors
     /// When the stream or the temporary file fails.
@@ -126,13 +156,14 @@ impl Source {
         let mut spool = tempfile::NamedTempFile::new()?;
         io::copy(&mut reader, spool.as_file_mut())?;
         spool.as_file_mut().flush()?;
-        Ok(Self {
-            uri: uri.to_owned(),
-            name: uri.to_owned(),
-            backing: Backing::Spool(Arc::new(spool)),
-            root: None,
-            options,
-        })
+        let mut head = Vec::new();
+        spool.reopen()?.take(4).read_to_end(&mut head)?;
+        let spool = Arc::new(spool);
+        let backing = match Compression::of(&head) {
+            Some(compression) => Backing::CompressedSpool(spool, compression),
+            None => Backing::Spool(spool),
+        };
+        Ok(Self { uri: uri.to_owned(), name: uri.to_owned(), backing, root: None, options })
     }
 
     /// How the user would name it: the path, `#member` for an archive's.
@@ -159,14 +190,10 @@ impl Source {
             Ok(match &self.backing {
                 Backing::Path(path) => Box::new(File::open(path)?),
                 Backing::Compressed(path, compression) => {
-                    let file = File::open(path)?;
-                    let size = file.metadata()?.len();
-                    let file = BufReader::new(file);
-                    let reader: Box<dyn Read + Send> = match compression {
-                        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
-                        Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
-                    };
-                    Box::new(Limited::new(reader, size, &self.options))
+                    compression.unpack(File::open(path)?, &self.options)?
+                }
+                Backing::CompressedSpool(spool, compression) => {
+                    compression.unpack(spool.reopen()?, &self.options)?
                 }
                 Backing::Spool(spool) => Box::new(spool.reopen()?),
                 Backing::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
@@ -185,7 +212,7 @@ impl Source {
                 Backing::Path(path) => Box::new(File::open(path)?),
                 Backing::Spool(spool) => Box::new(spool.reopen()?),
                 Backing::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
-                Backing::Compressed(..) => {
+                Backing::Compressed(..) | Backing::CompressedSpool(..) => {
                     let mut reader = self.open().map_err(io::Error::other)?;
                     let mut spool = tempfile::tempfile()?;
                     io::copy(&mut reader, &mut spool)?;
@@ -289,6 +316,105 @@ impl Source {
         names
     }
 
+    /// The sources that a stream without a name holds: the members where it is a zip archive, unless a
+    /// format reads the archive as a whole.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn unpacked(self) -> Result<(Vec<Self>, Vec<SourceProblem>), ImportError> {
+        let mut magic = Vec::new();
+        let read = self.open()?.take(4).read_to_end(&mut magic);
+        let is_zip = read.is_ok() && magic == *b"PK\x03\x04";
+        if !is_zip || super::detect(&self)?.is_some() {
+            return Ok((vec![self], Vec::new()));
+        }
+        let (mut sources, mut problems) = (Vec::new(), Vec::new());
+        self.add_members(&mut sources, &mut problems);
+        Ok((sources, problems))
+    }
+
+    /// Every member of a zip archive, or why it cannot be read.
+    fn add_members(&self, sources: &mut Vec<Self>, problems: &mut Vec<SourceProblem>) {
+        let mut members = match self.members() {
+            Ok(members) => members,
+            Err(error) => {
+                let (code, reason) = match error {
+                    ImportError::Unreadable { code, reason, .. } => (code, reason),
+                    ImportError::Io { source, .. } => ("unreadable", source.to_string()),
+                    ImportError::Sink(error) => ("unreadable", error.to_string()),
+                };
+                problems.push(SourceProblem { uri: self.uri.clone(), code, reason });
+                return;
+            }
+        };
+        if members.archive.has_duplicate_names() {
+            problems.extend(self.add_in_file_order(sources).err());
+            return;
+        }
+        for name in members.names() {
+            match members.read(&name) {
+                Ok(member) => sources.push(member),
+                Err(problem) => problems.push(problem),
+            }
+        }
+    }
+
+    /// Every member as it comes in the file. The archive's index knows only the last of several with
+    /// one name; the others are `name#2` and so on here.
+    fn add_in_file_order(&self, sources: &mut Vec<Self>) -> Result<(), SourceProblem> {
+        let problem = |reason: String| SourceProblem {
+            uri: self.uri.clone(),
+            code: "bad-archive",
+            reason: format!("members share a name and cannot all be read: {reason}"),
+        };
+        let file = self.open_seekable().map_err(|error| problem(error.to_string()))?;
+        let mut file = BufReader::new(file);
+        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        for _ in 0..self.options.members_max {
+            let member = zip::read::read_zipfile_from_stream(&mut file);
+            let Some(member) = member.map_err(|error| problem(error.to_string()))? else { return Ok(()) };
+            let name = member.name().map_err(|error| problem(error.to_string()))?.into_owned();
+            if name.ends_with('/') {
+                continue;
+            }
+            let count = seen.entry(name.clone()).or_default();
+            *count += 1;
+            let uri = match count {
+                1 => format!("{}#{name}", self.uri),
+                count => format!("{}#{name}#{count}", self.uri),
+            };
+            let packed = member.compressed_size();
+            sources.push(self.unpack_member(member, packed, &name, &uri)?);
+        }
+        Ok(())
+    }
+
+    /// One member, unpacked.
+    fn unpack_member(
+        &self,
+        member: impl Read,
+        packed: u64,
+        name: &str,
+        uri: &str,
+    ) -> Result<Self, SourceProblem> {
+        let problem = |code, reason: String| SourceProblem { uri: uri.to_owned(), code, reason };
+        let mut reader = Limited::new(member, packed, &self.options);
+        let mut bytes = Vec::new();
+        reader.by_ref().take(MEMORY_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| {
+            let code = if reader.exceeded { "bomb" } else { "bad-archive" };
+            problem(code, error.to_string())
+        })?;
+        let mut unpacked = if (bytes.len() as u64) < MEMORY_BYTES_MAX {
+            Self::from_bytes(uri, bytes, self.options.clone())
+        } else {
+            let whole = io::Cursor::new(bytes).chain(reader);
+            Self::from_reader(uri, whole, self.options.clone())
+                .map_err(|error| problem("bad-archive", error.to_string()))?
+        };
+        name.rsplit('/').next().unwrap_or_default().clone_into(&mut unpacked.name);
+        Ok(unpacked)
+    }
+
     /// The members of a zip archive that hold data, in the archive's order.
     ///
     /// # Errors
@@ -332,21 +458,7 @@ impl Members {
         let problem = |code, reason: String| SourceProblem { uri: uri.clone(), code, reason };
         let member = self.archive.by_name(name).map_err(|error| problem("bad-archive", error.to_string()))?;
         let packed = member.compressed_size();
-        let mut reader = Limited::new(member, packed, &self.source.options);
-        let mut bytes = Vec::new();
-        reader.by_ref().take(MEMORY_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| {
-            let code = if reader.exceeded { "bomb" } else { "bad-archive" };
-            problem(code, error.to_string())
-        })?;
-        let mut unpacked = if (bytes.len() as u64) < MEMORY_BYTES_MAX {
-            Source::from_bytes(uri.clone(), bytes, self.source.options.clone())
-        } else {
-            let whole = io::Cursor::new(bytes).chain(reader);
-            Source::from_reader(&uri, whole, self.source.options.clone())
-                .map_err(|error| problem("bad-archive", error.to_string()))?
-        };
-        name.rsplit('/').next().unwrap_or_default().clone_into(&mut unpacked.name);
-        Ok(unpacked)
+        self.source.unpack_member(member, packed, name, &uri)
     }
 }
 
@@ -383,140 +495,14 @@ impl<R: Read> Read for Limited<R> {
     }
 }
 
-/// Expands what a user names (files, folders, globs) into sources, sorted by path.
-///
-/// Folders are walked without following symlinks and without hidden entries; zip archives other than
-/// Inspect's `.eval` become their members.
-pub fn sources_from_paths(
-    paths: &[String],
-    options: &Arc<ImportOptions>,
-) -> (Vec<Source>, Vec<SourceProblem>) {
-    let mut sources = Vec::new();
-    let mut problems = Vec::new();
-    for given in paths {
-        let path = Path::new(given);
-        if path.is_dir() {
-            walk(path, path, None, options, &mut sources, &mut problems);
-        } else if path.exists() || path.symlink_metadata().is_ok() {
-            let root = path
-                .parent()
-                .map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
-            add(path, root.map(Path::to_path_buf), options, &mut sources, &mut problems);
-        } else if given.contains(['*', '?', '[']) {
-            glob(given, options, &mut sources, &mut problems);
-        } else {
-            let reason = "no such file or folder".to_owned();
-            problems.push(SourceProblem { uri: given.clone(), code: "not-found", reason });
-        }
-    }
-    (sources, problems)
-}
-
-fn glob(
-    pattern: &str,
-    options: &Arc<ImportOptions>,
-    sources: &mut Vec<Source>,
-    problems: &mut Vec<SourceProblem>,
-) {
-    let matcher = match globset::GlobBuilder::new(pattern).literal_separator(true).build() {
-        Ok(glob) => glob.compile_matcher(),
-        Err(error) => {
-            problems.push(SourceProblem {
-                uri: pattern.to_owned(),
-                code: "bad-glob",
-                reason: error.to_string(),
-            });
-            return;
-        }
-    };
-    let fixed: PathBuf = Path::new(pattern)
-        .components()
-        .take_while(|component| !component.as_os_str().to_string_lossy().contains(['*', '?', '[']))
-        .collect();
-    let base = if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed };
-    let before = sources.len();
-    walk(&base, &base, Some(&matcher), options, sources, problems);
-    if sources.len() == before {
-        let reason = "the pattern matches no file".to_owned();
-        problems.push(SourceProblem { uri: pattern.to_owned(), code: "not-found", reason });
-    }
-}
-
-fn walk(
-    folder: &Path,
-    root: &Path,
-    matcher: Option<&globset::GlobMatcher>,
-    options: &Arc<ImportOptions>,
-    sources: &mut Vec<Source>,
-    problems: &mut Vec<SourceProblem>,
-) {
-    let visible = |entry: &walkdir::DirEntry| {
-        entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
-    };
-    for entry in walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(visible) {
-        match entry {
-            Ok(entry) => {
-                let path = entry.path();
-                let shown = path.strip_prefix("./").unwrap_or(path);
-                if entry.file_type().is_dir() || matcher.is_some_and(|matcher| !matcher.is_match(shown)) {
-                    continue;
-                }
-                add(path, Some(root.to_path_buf()), options, sources, problems);
-            }
-            Err(error) => {
-                let uri = error.path().unwrap_or(folder).to_string_lossy().into_owned();
-                problems.push(SourceProblem { uri, code: "unreadable", reason: error.to_string() });
-            }
-        }
-    }
-}
-
-fn add(
-    path: &Path,
-    root: Option<PathBuf>,
-    options: &Arc<ImportOptions>,
-    sources: &mut Vec<Source>,
-    problems: &mut Vec<SourceProblem>,
-) {
-    let uri = path.to_string_lossy().into_owned();
-    let problem = |code, reason: &str| SourceProblem { uri: uri.clone(), code, reason: reason.to_owned() };
-    match path.symlink_metadata() {
-        Err(error) => problems.push(problem("unreadable", &error.to_string())),
-        Ok(metadata) if metadata.file_type().is_symlink() => {
-            problems.push(problem("symlink", "a symbolic link, not followed"));
-        }
-        Ok(metadata) if !metadata.is_file() => {
-            problems.push(problem("not-a-file", "a device, pipe or socket, not read"));
-        }
-        Ok(_) => {
-            let source = Source::from_path(uri.clone(), path.to_path_buf(), root, options.clone());
-            let is_zip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
-            if !is_zip {
-                sources.push(source);
-                return;
-            }
-            match source.members() {
-                Ok(mut members) => {
-                    for name in members.names() {
-                        match members.read(&name) {
-                            Ok(member) => sources.push(member),
-                            Err(problem) => problems.push(problem),
-                        }
-                    }
-                }
-                Err(error) => problems.push(problem("bad-archive", &error.to_string())),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::Read as _;
+    use std::io::{Cursor, Read as _, Write as _};
     use std::sync::Arc;
 
     use super::{Source, sources_from_paths};
+    use crate::importers::ImportError;
 
     #[test]
     fn a_sibling_never_leaves_the_folder() {
@@ -553,20 +539,55 @@ mod tests {
         assert!(error.to_string().contains("unpacks to more than"), "{error}");
     }
 
+    fn text(source: &Source) -> String {
+        String::from_utf8(source.read_all(1 << 20).unwrap()).unwrap()
+    }
+
     #[test]
-    fn a_folder_gives_its_files_in_order_and_says_what_it_skips() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["b.json", "a.json", ".hidden"] {
-            fs::write(folder.path().join(name), "{}").unwrap();
+    fn a_stream_is_unpacked_by_its_first_bytes() {
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(b"{}").unwrap();
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for name in ["a.json", "folder/b.json"] {
+            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            zip.write_all(b"{}").unwrap();
         }
-        std::os::unix::fs::symlink("a.json", folder.path().join("link.json")).unwrap();
-        let given = folder.path().to_string_lossy().into_owned();
-        let (sources, problems) = sources_from_paths(std::slice::from_ref(&given), &Arc::default());
-        let names: Vec<&str> = sources.iter().map(Source::name).collect();
-        assert_eq!(names, ["a.json", "b.json"]);
-        assert_eq!(problems.len(), 1);
-        assert!(problems[0].is_skip());
-        let (globbed, _) = sources_from_paths(&[format!("{given}/*a.json")], &Arc::default());
-        assert_eq!(globbed.len(), 1);
+        let streams = [
+            (b"{}".to_vec(), &["-"][..]),
+            (gz.finish().unwrap(), &["-"]),
+            (zstd::encode_all(&b"{}"[..], 1).unwrap(), &["-"]),
+            (zip.finish().unwrap().into_inner(), &["-#a.json", "-#folder/b.json"]),
+        ];
+        for (bytes, uris) in streams {
+            let source = Source::from_reader("-", &*bytes, Arc::default()).unwrap();
+            let (sources, problems) = source.unpacked().unwrap();
+            assert_eq!(sources.iter().map(Source::uri).collect::<Vec<_>>(), uris);
+            assert!(problems.is_empty() && sources.iter().all(|source| text(source) == "{}"));
+        }
+        let broken = Source::from_reader("-", &b"PK\x03\x04 and nothing more"[..], Arc::default()).unwrap();
+        assert!(matches!(broken.unpacked(), Err(ImportError::Unreadable { code: "bad-archive", .. })));
+    }
+
+    #[test]
+    fn members_of_one_name_are_all_read() {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, text) in [("a.json", "1"), ("b.json", "2"), ("c.json", "3")] {
+            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            zip.write_all(text.as_bytes()).unwrap();
+        }
+        let mut bytes = zip.finish().unwrap().into_inner();
+        while let Some(at) = bytes.windows(6).position(|window| window == b"b.json") {
+            bytes[at] = b'a';
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.zip");
+        fs::write(&path, bytes).unwrap();
+        let (sources, problems) = sources_from_paths(&[path.to_string_lossy().into_owned()], &Arc::default());
+        assert_eq!(problems, []);
+        let members: Vec<(&str, String)> =
+            sources.iter().map(|source| (source.uri().split_once('#').unwrap().1, text(source))).collect();
+        let expected = [("a.json", "1"), ("a.json#2", "2"), ("c.json", "3")];
+        assert_eq!(members, expected.map(|(name, text)| (name, text.to_owned())));
+        assert!(sources.iter().all(|source| source.name().ends_with(".json")));
     }
 }

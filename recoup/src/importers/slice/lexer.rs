@@ -56,7 +56,14 @@ impl Records {
             Ok(item) => item.map(Ok),
             Err(error) => {
                 self.place = Place::End;
-                Some(Err(ImportError::io(&self.source, error)))
+                if self.cursor.offset == 0 {
+                    return Some(Err(ImportError::io(&self.source, error)));
+                }
+                // What stands before the damage counts: a file cut off by a crash is mostly whole.
+                let captured = self.cursor.stop_capture().map_or(0, |bytes| bytes.len() as u64);
+                let start = self.cursor.offset.saturating_sub(captured);
+                let reason = format!("the file cannot be read from here on: {error}");
+                Some(Ok(Err(self.problem(start, "unreadable", reason))))
             }
         }
     }
