@@ -133,7 +133,8 @@ impl ImportError {
 pub fn detect(source: &Source) -> Result<Option<&'static dyn Importer>, ImportError> {
     let probe = Probe::read(source)?;
     let found = IMPORTERS.iter().copied().find(|importer| importer.detect(&probe));
-    if found.is_none() && (probe.shape == Shape::Zip || source.name().ends_with(".eval")) {
+    let extension = source.name().rsplit_once('.').map(|(_, extension)| extension);
+    if found.is_none() && (probe.shape == Shape::Zip || extension == Some("eval")) {
         // No trace, unless it cannot be opened: then nobody can say.
         source.members()?;
     }

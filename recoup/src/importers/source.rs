@@ -588,6 +588,6 @@ mod tests {
             sources.iter().map(|source| (source.uri().split_once('#').unwrap().1, text(source))).collect();
         let expected = [("a.json", "1"), ("a.json#2", "2"), ("c.json", "3")];
         assert_eq!(members, expected.map(|(name, text)| (name, text.to_owned())));
-        assert!(sources.iter().all(|source| source.name().ends_with(".json")));
+        assert_eq!(sources.iter().map(Source::name).collect::<Vec<_>>(), ["a.json", "a.json", "c.json"]);
     }
 }

@@ -208,6 +208,7 @@ impl Flight {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::io::{Read as _, Write as _};
     use std::sync::Arc;
 
@@ -223,10 +224,9 @@ mod tests {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 answer.push(char::from(b'A' + (state >> 59) as u8 % 26));
             }
-            text.push_str(&format!(
-                r#"{{"id":"{number}","messages":[{{"role":"user","content":"q"}},{{"role":"assistant","content":"{answer}"}}]}}"#
-            ));
-            text.push('\n');
+            let user = r#"{"role":"user","content":"q"}"#;
+            let assistant = format!(r#"{{"role":"assistant","content":"{answer}"}}"#);
+            let _ = writeln!(text, r#"{{"id":"{number}","messages":[{user},{assistant}]}}"#);
         }
         text
     }
