@@ -244,11 +244,13 @@ pub fn header(source: &Source, path: &[&str]) -> Result<RawRecord, ImportError> 
         return Err(unreadable("missing-field", format!("expected an array at `{}`", path.join("."))));
     }
     let mut kept = cursor.stop_capture().unwrap_or_default();
+    // Damage among the records cuts the file off as its end would.
+    let cut = |error: io::Error| unreadable("truncated", format!("the file ends inside the array: {error}"));
     let mut open = 1;
     while open > 0 {
-        match cursor.peek().map_err(io)? {
+        match cursor.peek().map_err(cut)? {
             None => return Err(unreadable("truncated", "the file ends inside the array".to_owned())),
-            Some(b'"') => cursor.skip_string().map_err(io)?,
+            Some(b'"') => cursor.skip_string().map_err(cut)?,
             Some(byte) => {
                 match byte {
                     b'[' | b'{' => open += 1,

@@ -212,7 +212,8 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::sync::Arc;
 
-    use crate::importers::{Event, ImportOptions, Source, detect};
+    use super::super::header;
+    use crate::importers::{Event, ImportError, ImportOptions, Source, detect};
 
     /// Chats that hardly compress.
     fn chats(count: u64) -> String {
@@ -278,5 +279,15 @@ mod tests {
         let (runs, quarantined) = read(&zstd::encode_all(bomb, 1).unwrap(), 2);
         assert_eq!(runs, 50);
         assert!(quarantined[0].1.contains("unpacks to more than"), "{quarantined:?}");
+    }
+
+    #[test]
+    fn a_header_whose_records_are_cut_off_is_truncated() {
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        write!(gz, r#"{{"samples":[{}"#, chats(500).replace('\n', ",")).unwrap();
+        let packed = gz.finish().unwrap();
+        let source = Source::from_reader("-", &packed[..packed.len() / 2], Arc::default()).unwrap();
+        let error = header(&source, &["samples"]).unwrap_err();
+        assert!(matches!(error, ImportError::Unreadable { code: "truncated", .. }), "{error}");
     }
 }
