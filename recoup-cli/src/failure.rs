@@ -110,6 +110,18 @@ impl From<StoreError> for Failure {
             StoreError::Newer { .. } => (Origin::User, "newer-project", None, false),
             StoreError::DiskFull => (Origin::Machine, "disk-full", None, true),
             StoreError::Busy => (Origin::Machine, "busy", None, true),
+            StoreError::ReadOnly => (
+                Origin::Machine,
+                "read-only",
+                Some("make its folder writable, or copy the folder and name the copy with `--project DIR`"),
+                false,
+            ),
+            StoreError::Corrupt(_) => (
+                Origin::Machine,
+                "damaged",
+                Some("move the folder away and import again, or name another with `--project DIR`"),
+                false,
+            ),
             _ => (Origin::Machine, "store", None, false),
         };
         Self { origin, code, message, hint: hint.map(str::to_owned), retryable }

@@ -72,13 +72,17 @@ impl Input {
             Some(path) => outcome_lines(path, options.scoring.success_at)?,
         };
         let (stdin, named): (Vec<String>, Vec<String>) = paths.iter().cloned().partition(|path| path == "-");
-        let (mut sources, problems) = sources_from_paths(&named, &options);
+        let (mut sources, mut problems) = sources_from_paths(&named, &options);
         let own = own_folders(settings);
         sources.retain(|source| !lies_in(source, &own));
         if !stdin.is_empty() {
             let source = Source::from_reader("-", std::io::stdin().lock(), options.clone())
                 .map_err(|error| Failure::machine("cannot read standard input", &error))?;
-            sources.push(source);
+            let unpacked = source.unpacked();
+            let (members, bad) =
+                unpacked.map_err(|error| Failure::machine("cannot read standard input", &error))?;
+            sources.extend(members);
+            problems.extend(bad);
         }
         if let Some(missing) = problems.iter().find(|problem| problem.code == "not-found") {
             return Err(Failure::user(format!("`{}`: {}", missing.uri, missing.reason)).code("not-found"));

@@ -35,6 +35,11 @@ pub(crate) fn label(flags: &LabelArgs, settings: &Settings, printer: Printer) ->
         return Err(Failure::user("nothing to attach")
             .hint("give `--outcome`, `--task`, `--environment` or `--note`"));
     }
+    for (flag, value) in [("--task", &label.task), ("--environment", &label.environment)] {
+        if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
+            return Err(Failure::user(format!("`{flag}` is empty")).hint("give it a name"));
+        }
+    }
     let mut store = project::open(settings)?;
     let now = now();
     let mut verdicts = Vec::new();
@@ -59,8 +64,9 @@ pub(crate) fn label(flags: &LabelArgs, settings: &Settings, printer: Printer) ->
     if printer.is_json() {
         printer.json(&serde_json::json!({ "labelled": verdicts.len() }));
     } else {
-        printer
-            .note(format_args!("labelled {}; `recoup diagnose` looks at them again", runs(verdicts.len())));
+        let judged_again = label.outcome.is_some() || label.task.is_some();
+        let next = if judged_again { "; `recoup diagnose` looks at them again" } else { "" };
+        printer.note(format_args!("labelled {}{next}", runs(verdicts.len())));
     }
     Ok(Ended::Done)
 }

@@ -20,9 +20,9 @@ pub(super) fn open(settings: &Settings) -> Result<Store, Failure> {
 fn within(settings: &Settings, error: StoreError) -> Failure {
     let place = settings.project.join("store.sqlite");
     match error {
-        StoreError::Corrupt(_) | StoreError::Database(_) => Failure::from(error)
-            .within(&place)
-            .hint("move the folder away and import again, or name another with `--project DIR`"),
+        StoreError::Corrupt(_) | StoreError::Database(_) | StoreError::ReadOnly => {
+            Failure::from(error).within(&place)
+        }
         error => error.into(),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
-use recoup::trajectory::{Citation, Node, Part, Trajectory};
+use recoup::trajectory::{Citation, Node, Part, Status, Trajectory};
 use recoup::verdict::{Content, Diagnosis, Verdict};
 use recoup::visible::visible_controls;
 use serde_json::json;
@@ -24,19 +24,41 @@ pub(crate) fn show(flags: &ShowArgs, settings: &Settings, printer: Printer) -> R
     let store = project::open(settings)?;
     let id = store.resolve(&flags.id)?;
     let run = store.effective(id)?;
-    let verdicts = store.verdicts(id)?;
-    let diagnosis = store.current(id, "diagnosis")?;
+    let verdicts = in_force(store.verdicts(id)?, run.outcome().status);
     if printer.is_json() {
         printer.json(&json!({ "trajectory": run, "verdicts": verdicts }));
         return Ok(Ended::Done);
     }
-    let diagnosis = diagnosis.as_ref().and_then(|verdict| match &verdict.content {
+    let diagnosis = verdicts.iter().find_map(|verdict| match &verdict.content {
         Content::Diagnosis(diagnosis) => Some(diagnosis),
         _ => None,
     });
     let text = render(&run, &verdicts, diagnosis, flags.full, printer);
     page(&text, flags.no_pager);
     Ok(Ended::Done)
+}
+
+/// What counts of verdicts that come with the current one of each kind first. Of labels that is all:
+/// each may say something that no other does. A solved run has no failure to explain, whatever was
+/// decided while it counted as one.
+fn in_force(verdicts: Vec<Verdict>, status: Status) -> Vec<Verdict> {
+    let mut kept: Vec<Verdict> = Vec::new();
+    for verdict in verdicts {
+        let kind = verdict.content.kind();
+        let counts = match &verdict.content {
+            Content::Label(_) | Content::ReferenceLabel(_) | Content::Review(_) => true,
+            Content::Blame(_) | Content::FailureClass(_) | Content::Diagnosis(_)
+                if status == Status::Success =>
+            {
+                false
+            }
+            _ => kept.iter().all(|other| other.content.kind() != kind),
+        };
+        if counts {
+            kept.push(verdict);
+        }
+    }
+    kept
 }
 
 fn render(
@@ -88,9 +110,9 @@ fn render(
 fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Printer) {
     let outcome = run.outcome();
     let look = match outcome.status {
-        recoup::trajectory::Status::Success => Look::Green,
-        recoup::trajectory::Status::Failure => Look::Red,
-        recoup::trajectory::Status::Unknown => Look::Yellow,
+        Status::Success => Look::Green,
+        Status::Failure => Look::Red,
+        Status::Unknown => Look::Yellow,
     };
     let mut field = |name: &str, value: String| {
         let _ = writeln!(out, "{:<10} {}", printer.paint(Look::Dim, format_args!("{name:<10}")), value);
@@ -106,6 +128,7 @@ fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Print
         let _ = write!(status, ", ended by {}", visible_controls(&termination.native));
     }
     field("outcome", status);
+    let mut noted = false;
     for verdict in verdicts {
         match &verdict.content {
             Content::Blame(blame) => {
@@ -120,7 +143,8 @@ fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Print
                 field("class", format!("{}{mode}, severity {:.2}", class.class.as_str(), class.severity));
             }
             Content::Label(label) => {
-                if let Some(note) = &label.note {
+                if let Some(note) = label.note.as_ref().filter(|_| !noted) {
+                    noted = true;
                     field("note", visible_controls(note).into_owned());
                 }
             }
@@ -282,4 +306,27 @@ fn page(text: &str, no_pager: bool) {
         }
     }
     write_out(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use recoup::id::{Hash, TrajectoryId};
+    use recoup::trajectory::Status;
+    use recoup::verdict::{Blame, Content, Party, Producer, Verdict};
+
+    use super::in_force;
+
+    fn blame(party: Party, version: u32) -> Verdict {
+        let (rule, reason) = (String::new(), String::new());
+        let content = Content::Blame(Blame { party, rule, reason, suspected: false });
+        let subject = TrajectoryId(Hash::of(b"run"));
+        Verdict::new(subject, Producer::rules("triage", version), Vec::new(), content, "")
+    }
+
+    #[test]
+    fn only_the_current_verdict_of_a_kind_counts_and_none_on_a_success() {
+        let both = vec![blame(Party::Agent, 2), blame(Party::Task, 1)];
+        assert_eq!(in_force(both.clone(), Status::Failure), both[..1]);
+        assert_eq!(in_force(both, Status::Success), []);
+    }
 }

@@ -126,3 +126,76 @@ fn a_page_past_the_end_says_so() {
     let last = bench.output(&["ls", "--offset", "2"]);
     assert!(last.stderr.is_empty(), "{}", bench.render(&last));
 }
+
+#[test]
+fn an_empty_label_is_refused_and_a_note_changes_no_verdict() {
+    let bench = three();
+    let id = id(&bench, "two");
+    for flag in ["--task", "--environment"] {
+        let output = bench.output(&["label", &id, flag, " "]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(flag), "{flag}");
+    }
+    let noted = bench.output(&["label", &id, "--note", "odd"]);
+    assert!(!String::from_utf8_lossy(&noted.stderr).contains("diagnose"));
+    let judged = bench.output(&["label", &id, "--outcome", "success"]);
+    assert!(String::from_utf8_lossy(&judged.stderr).contains("diagnose"));
+}
+
+#[test]
+fn a_run_that_counts_as_solved_shows_no_blame() {
+    let bench = three();
+    let id = id(&bench, "two");
+    assert_eq!(bench.output(&["diagnose"]).status.code(), Some(0));
+    let shown = || String::from_utf8(bench.output(&["show", &id]).stdout).unwrap();
+    assert!(shown().lines().any(|line| line.starts_with("blame")), "{}", shown());
+    bench.output(&["label", &id, "--outcome", "success"]);
+    assert!(!shown().lines().any(|line| line.starts_with("blame") || line.starts_with("class")));
+}
+
+/// A command that may not write to the project: as nobody, where the tests run as root, for whom no
+/// permission counts. `None` where nobody may not even start it.
+fn powerless(bench: &Bench, arguments: &[&str]) -> Option<std::process::Output> {
+    use std::os::unix::process::CommandExt as _;
+    let mut command = bench.command(arguments);
+    let whoami = std::process::Command::new("id").arg("-u").output().unwrap();
+    if whoami.stdout == b"0\n" {
+        command.uid(65534).gid(65534);
+    }
+    match command.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
+        output => Some(output.unwrap()),
+    }
+}
+
+#[test]
+fn a_read_only_project_is_read_and_not_called_damaged() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = three();
+    let id = id(&bench, "two");
+    let set = |name: &str, mode| {
+        std::fs::set_permissions(bench.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(".recoup/store.sqlite", 0o444);
+    set(".recoup", 0o555);
+    set(".", 0o777);
+    // The program itself may lie where only root may go.
+    if powerless(&bench, &["--version"]).is_none() {
+        eprintln!("SKIPPED: nobody else may run the program from here");
+        return;
+    }
+    let powerless = |bench: &Bench, arguments: &[&str]| powerless(bench, arguments).unwrap();
+    for arguments in [&["ls"][..], &["show", &id], &["stats"], &["verify"], &["ls", "--text", "sum is 6"]] {
+        let output = powerless(&bench, arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?} {}", bench.render(&output));
+    }
+    assert_eq!(powerless(&bench, &["ls", "--json"]).stdout.split(|byte| *byte == b'\n').count(), 4);
+    for arguments in [&["label", &id, "--note", "x"][..], &["import", "runs.jsonl"], &["gc"]] {
+        let output = powerless(&bench, arguments);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?} {text}");
+        assert!(text.contains("the project is read-only"), "{arguments:?} {text}");
+        assert!(!text.contains("import again"), "{arguments:?} {text}");
+    }
+    set(".recoup", 0o700);
+}

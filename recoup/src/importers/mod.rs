@@ -133,8 +133,14 @@ impl ImportError {
 /// The importer that recognizes a file, or `None` where it is no trace.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// When the file cannot be read, is text in an encoding other than UTF-8 or a broken archive.
 pub fn detect(source: &Source) -> Result<Option<&'static dyn Importer>, ImportError> {
     let probe = Probe::read(source)?;
-    Ok(IMPORTERS.iter().copied().find(|importer| importer.detect(&probe)))
+    let found = IMPORTERS.iter().copied().find(|importer| importer.detect(&probe));
+    let extension = source.name().rsplit_once('.').map(|(_, extension)| extension);
+    if found.is_none() && (probe.shape == Shape::Zip || extension == Some("eval")) {
+        // No trace, unless it cannot be opened: then nobody can say.
+        source.members()?;
+    }
+    Ok(found)
 }

@@ -14,6 +14,8 @@ const MEMBERS_MAX: usize = 128;
 const ELEMENTS_MAX: usize = 4;
 /// Nesting that a probe follows.
 const DEPTH_MAX: usize = 8;
+/// NUL bytes that a text of any length may have by accident.
+const STRAY_NULS_MAX: usize = 4;
 /// Bytes of a string that a probe keeps.
 const STRING_BYTES_MAX: usize = 256;
 
@@ -114,17 +116,46 @@ impl Outline {
     }
 }
 
+/// The encoding that a byte order mark other than UTF-8's names.
+fn foreign_encoding(head: &[u8]) -> Option<&'static str> {
+    if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
+        Some("UTF-32")
+    } else if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        Some("UTF-16")
+    } else {
+        None
+    }
+}
+
+/// Whether NUL bytes are part of the format: a stray one in a text damages a record only.
+fn is_binary(head: &[u8]) -> bool {
+    memchr::memchr_iter(0, head).count() > (head.len() / 100).max(STRAY_NULS_MAX)
+}
+
 impl Probe {
     /// Reads the head of a file.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When nothing of it can be read, or it is text in another encoding.
     pub fn read(source: &Source) -> Result<Self, ImportError> {
         let mut head = Vec::new();
         let reader = source.open()?;
-        reader.take(HEAD_BYTES + 1).read_to_end(&mut head).map_err(|error| ImportError::io(source, error))?;
+        let read = reader.take(HEAD_BYTES + 1).read_to_end(&mut head);
+        if let Err(error) = read {
+            // The start of a damaged file says as much as that of a whole one.
+            if head.is_empty() {
+                return Err(ImportError::io(source, error));
+            }
+        }
         let complete = head.len() as u64 <= HEAD_BYTES;
         head.truncate(HEAD_BYTES as usize);
+        if let Some(encoding) = foreign_encoding(&head) {
+            return Err(ImportError::Unreadable {
+                uri: source.uri().to_owned(),
+                code: "encoding",
+                reason: format!("{encoding} text; recoup reads UTF-8"),
+            });
+        }
         if head.starts_with(b"\xef\xbb\xbf") {
             head.drain(..3);
         }
@@ -136,7 +167,7 @@ impl Probe {
         let mut values = Vec::new();
         let shape = if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
             Shape::Zip
-        } else if head.iter().take(4096).any(|byte| *byte == 0) {
+        } else if is_binary(&head) {
             Shape::Binary
         } else {
             let mut scanner = Scanner { bytes: &head, at: 0, broken: false };
@@ -397,6 +428,8 @@ mod tests {
         assert_eq!(probe("Thought 1: hm").shape, Shape::Text);
         assert_eq!(probe("").shape, Shape::Text);
         assert_eq!(probe("PK\u{3}\u{4}").shape, Shape::Zip);
+        assert_eq!(probe("{\"a\":1}\n{\"a\":\"\0\"}\n").shape, Shape::Lines);
+        assert_eq!(probe(&"\0\u{1}".repeat(20)).shape, Shape::Binary);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! Python writes JSON that JSON is not: `NaN`, `Infinity`, and lone surrogates in strings. Such a
 //! record is rewritten for the parser (the number becomes null, the surrogate U+FFFD), with a loss.
 
+mod duplicates;
 mod lexer;
 mod parallel;
 mod python;
@@ -145,6 +146,9 @@ impl RawRecord {
         if let Some((bytes, losses)) = python::rewrite(&self.bytes) {
             self.bytes = bytes;
             self.losses = losses;
+        }
+        if duplicates::has_duplicate_keys(&self.bytes) {
+            self.losses.push("of a duplicate key the last one counts");
         }
     }
 

@@ -1,14 +1,18 @@
-//! A source: one file (or archive member, or standard input) that may hold traces, and the way from
-//! the paths a user names to the sources beneath them.
+//! A source: one file (or archive member, or standard input) that may hold traces; `paths` leads from
+//! what a user names to the sources beneath.
 //!
 //! A trace never chooses a path. The only way from a trace to another file is [`Source::sibling`]:
 //! relative, normal components, resolved beneath the folder that was imported, without symlinks.
+
+mod members;
+mod paths;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+pub use self::paths::sources_from_paths;
 use super::{ImportError, Scoring};
 
 /// What the user decided about an import.
@@ -51,6 +55,29 @@ enum Compression {
     Zstd,
 }
 
+impl Compression {
+    /// The compression of a stream without a name, from its first bytes.
+    fn of(head: &[u8]) -> Option<Self> {
+        if head.starts_with(b"\x1f\x8b") {
+            Some(Self::Gzip)
+        } else if head.starts_with(b"\x28\xb5\x2f\xfd") {
+            Some(Self::Zstd)
+        } else {
+            None
+        }
+    }
+
+    fn unpack(self, file: File, options: &ImportOptions) -> io::Result<Box<dyn Read + Send>> {
+        let size = file.metadata()?.len();
+        let file = BufReader::new(file);
+        let reader: Box<dyn Read + Send> = match self {
+            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
+            Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
+        };
+        Ok(Box::new(Limited::new(reader, size, options)))
+    }
+}
+
 /// Where the bytes are.
 #[derive(Clone, Debug)]
 enum Backing {
@@ -58,6 +85,7 @@ enum Backing {
     Compressed(PathBuf, Compression),
     /// A temporary file: standard input, or a member unpacked.
     Spool(Arc<tempfile::NamedTempFile>),
+    CompressedSpool(Arc<tempfile::NamedTempFile>, Compression),
     Memory(Arc<[u8]>),
 }
 
@@ -77,7 +105,8 @@ pub struct Source {
 pub struct SourceProblem {
     /// The path as the user gave it or as found beneath it.
     pub uri: String,
-    /// Stable word for the cause (`unreadable`, `symlink`, `not-a-file`, `bomb`, `not-found`).
+    /// Stable word for the cause (`unreadable`, `symlink`, `not-a-file`, `refused`, `bad-archive`,
+    /// `bomb`, `not-found`, `bad-glob`).
     pub code: &'static str,
     /// For a person.
     pub reason: String,
@@ -118,7 +147,8 @@ impl Source {
         Self { uri, name, backing: Backing::Memory(bytes.into()), root: None, options }
     }
 
-    /// A stream, copied to a temporary file so that it can be read more than once.
+    /// A stream, copied to a temporary file so that it can be read more than once; unpacked where its
+    /// first bytes are those of gzip or zstd. For a zip archive see [`Source::unpacked`].
     ///
     /// # Errors
     /// When the stream or the temporary file fails.
@@ -126,13 +156,14 @@ impl Source {
         let mut spool = tempfile::NamedTempFile::new()?;
         io::copy(&mut reader, spool.as_file_mut())?;
         spool.as_file_mut().flush()?;
-        Ok(Self {
-            uri: uri.to_owned(),
-            name: uri.to_owned(),
-            backing: Backing::Spool(Arc::new(spool)),
-            root: None,
-            options,
-        })
+        let mut head = Vec::new();
+        spool.reopen()?.take(4).read_to_end(&mut head)?;
+        let spool = Arc::new(spool);
+        let backing = match Compression::of(&head) {
+            Some(compression) => Backing::CompressedSpool(spool, compression),
+            None => Backing::Spool(spool),
+        };
+        Ok(Self { uri: uri.to_owned(), name: uri.to_owned(), backing, root: None, options })
     }
 
     /// How the user would name it: the path, `#member` for an archive's.
@@ -159,14 +190,10 @@ impl Source {
             Ok(match &self.backing {
                 Backing::Path(path) => Box::new(File::open(path)?),
                 Backing::Compressed(path, compression) => {
-                    let file = File::open(path)?;
-                    let size = file.metadata()?.len();
-                    let file = BufReader::new(file);
-                    let reader: Box<dyn Read + Send> = match compression {
-                        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
-                        Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
-                    };
-                    Box::new(Limited::new(reader, size, &self.options))
+                    compression.unpack(File::open(path)?, &self.options)?
+                }
+                Backing::CompressedSpool(spool, compression) => {
+                    compression.unpack(spool.reopen()?, &self.options)?
                 }
                 Backing::Spool(spool) => Box::new(spool.reopen()?),
                 Backing::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
@@ -185,7 +212,7 @@ impl Source {
                 Backing::Path(path) => Box::new(File::open(path)?),
                 Backing::Spool(spool) => Box::new(spool.reopen()?),
                 Backing::Memory(bytes) => Box::new(io::Cursor::new(bytes.clone())),
-                Backing::Compressed(..) => {
+                Backing::Compressed(..) | Backing::CompressedSpool(..) => {
                     let mut reader = self.open().map_err(io::Error::other)?;
                     let mut spool = tempfile::tempfile()?;
                     io::copy(&mut reader, &mut spool)?;
@@ -288,70 +315,8 @@ impl Source {
         names.reverse();
         names
     }
-
-    /// The members of a zip archive that hold data, in the archive's order.
-    ///
-    /// # Errors
-    /// When it is no readable archive or breaks the limits.
-    pub fn members(&self) -> Result<Members, ImportError> {
-        let unreadable =
-            |code, reason: String| ImportError::Unreadable { uri: self.uri.clone(), code, reason };
-        let archive = zip::ZipArchive::new(BufReader::new(self.open_seekable()?))
-            .map_err(|error| unreadable("bad-archive", error.to_string()))?;
-        if archive.len() > self.options.members_max {
-            let reason = format!("{} members, at most {} are read", archive.len(), self.options.members_max);
-            return Err(unreadable("bomb", reason));
-        }
-        Ok(Members { archive, source: self.clone() })
-    }
 }
 
-/// An open zip archive.
-pub struct Members {
-    archive: zip::ZipArchive<BufReader<Box<dyn ReadSeek>>>,
-    source: Source,
-}
-
-impl Members {
-    /// Names of the members that hold data, in the archive's order. They are data: nothing is ever
-    /// written under them.
-    pub fn names(&self) -> Vec<String> {
-        self.archive
-            .file_names()
-            .filter_map(|name| Some(name.ok()?.into_owned()))
-            .filter(|name| !name.ends_with('/'))
-            .collect()
-    }
-
-    /// Unpacks one member.
-    ///
-    /// # Errors
-    /// When it does not exist, is damaged, or is larger than the limits allow.
-    pub fn read(&mut self, name: &str) -> Result<Source, SourceProblem> {
-        let uri = format!("{}#{name}", self.source.uri);
-        let problem = |code, reason: String| SourceProblem { uri: uri.clone(), code, reason };
-        let member = self.archive.by_name(name).map_err(|error| problem("bad-archive", error.to_string()))?;
-        let packed = member.compressed_size();
-        let mut reader = Limited::new(member, packed, &self.source.options);
-        let mut bytes = Vec::new();
-        reader.by_ref().take(MEMORY_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| {
-            let code = if reader.exceeded { "bomb" } else { "bad-archive" };
-            problem(code, error.to_string())
-        })?;
-        let mut unpacked = if (bytes.len() as u64) < MEMORY_BYTES_MAX {
-            Source::from_bytes(uri.clone(), bytes, self.source.options.clone())
-        } else {
-            let whole = io::Cursor::new(bytes).chain(reader);
-            Source::from_reader(&uri, whole, self.source.options.clone())
-                .map_err(|error| problem("bad-archive", error.to_string()))?
-        };
-        name.rsplit('/').next().unwrap_or_default().clone_into(&mut unpacked.name);
-        Ok(unpacked)
-    }
-}
-
-/// Members up to this size stay in memory.
-const MEMORY_BYTES_MAX: u64 = 8 << 20;
 /// Below this size no ratio is suspicious.
 const RATIO_FREE_BYTES: u64 = 16 << 20;
 
@@ -383,140 +348,14 @@ impl<R: Read> Read for Limited<R> {
     }
 }
 
-/// Expands what a user names (files, folders, globs) into sources, sorted by path.
-///
-/// Folders are walked without following symlinks and without hidden entries; zip archives other than
-/// Inspect's `.eval` become their members.
-pub fn sources_from_paths(
-    paths: &[String],
-    options: &Arc<ImportOptions>,
-) -> (Vec<Source>, Vec<SourceProblem>) {
-    let mut sources = Vec::new();
-    let mut problems = Vec::new();
-    for given in paths {
-        let path = Path::new(given);
-        if path.is_dir() {
-            walk(path, path, None, options, &mut sources, &mut problems);
-        } else if path.exists() || path.symlink_metadata().is_ok() {
-            let root = path
-                .parent()
-                .map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
-            add(path, root.map(Path::to_path_buf), options, &mut sources, &mut problems);
-        } else if given.contains(['*', '?', '[']) {
-            glob(given, options, &mut sources, &mut problems);
-        } else {
-            let reason = "no such file or folder".to_owned();
-            problems.push(SourceProblem { uri: given.clone(), code: "not-found", reason });
-        }
-    }
-    (sources, problems)
-}
-
-fn glob(
-    pattern: &str,
-    options: &Arc<ImportOptions>,
-    sources: &mut Vec<Source>,
-    problems: &mut Vec<SourceProblem>,
-) {
-    let matcher = match globset::GlobBuilder::new(pattern).literal_separator(true).build() {
-        Ok(glob) => glob.compile_matcher(),
-        Err(error) => {
-            problems.push(SourceProblem {
-                uri: pattern.to_owned(),
-                code: "bad-glob",
-                reason: error.to_string(),
-            });
-            return;
-        }
-    };
-    let fixed: PathBuf = Path::new(pattern)
-        .components()
-        .take_while(|component| !component.as_os_str().to_string_lossy().contains(['*', '?', '[']))
-        .collect();
-    let base = if fixed.as_os_str().is_empty() { PathBuf::from(".") } else { fixed };
-    let before = sources.len();
-    walk(&base, &base, Some(&matcher), options, sources, problems);
-    if sources.len() == before {
-        let reason = "the pattern matches no file".to_owned();
-        problems.push(SourceProblem { uri: pattern.to_owned(), code: "not-found", reason });
-    }
-}
-
-fn walk(
-    folder: &Path,
-    root: &Path,
-    matcher: Option<&globset::GlobMatcher>,
-    options: &Arc<ImportOptions>,
-    sources: &mut Vec<Source>,
-    problems: &mut Vec<SourceProblem>,
-) {
-    let visible = |entry: &walkdir::DirEntry| {
-        entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
-    };
-    for entry in walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(visible) {
-        match entry {
-            Ok(entry) => {
-                let path = entry.path();
-                let shown = path.strip_prefix("./").unwrap_or(path);
-                if entry.file_type().is_dir() || matcher.is_some_and(|matcher| !matcher.is_match(shown)) {
-                    continue;
-                }
-                add(path, Some(root.to_path_buf()), options, sources, problems);
-            }
-            Err(error) => {
-                let uri = error.path().unwrap_or(folder).to_string_lossy().into_owned();
-                problems.push(SourceProblem { uri, code: "unreadable", reason: error.to_string() });
-            }
-        }
-    }
-}
-
-fn add(
-    path: &Path,
-    root: Option<PathBuf>,
-    options: &Arc<ImportOptions>,
-    sources: &mut Vec<Source>,
-    problems: &mut Vec<SourceProblem>,
-) {
-    let uri = path.to_string_lossy().into_owned();
-    let problem = |code, reason: &str| SourceProblem { uri: uri.clone(), code, reason: reason.to_owned() };
-    match path.symlink_metadata() {
-        Err(error) => problems.push(problem("unreadable", &error.to_string())),
-        Ok(metadata) if metadata.file_type().is_symlink() => {
-            problems.push(problem("symlink", "a symbolic link, not followed"));
-        }
-        Ok(metadata) if !metadata.is_file() => {
-            problems.push(problem("not-a-file", "a device, pipe or socket, not read"));
-        }
-        Ok(_) => {
-            let source = Source::from_path(uri.clone(), path.to_path_buf(), root, options.clone());
-            let is_zip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
-            if !is_zip {
-                sources.push(source);
-                return;
-            }
-            match source.members() {
-                Ok(mut members) => {
-                    for name in members.names() {
-                        match members.read(&name) {
-                            Ok(member) => sources.push(member),
-                            Err(problem) => problems.push(problem),
-                        }
-                    }
-                }
-                Err(error) => problems.push(problem("bad-archive", &error.to_string())),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::Read as _;
+    use std::io::{Cursor, Read as _, Write as _};
     use std::sync::Arc;
 
     use super::{Source, sources_from_paths};
+    use crate::importers::ImportError;
 
     #[test]
     fn a_sibling_never_leaves_the_folder() {
@@ -553,20 +392,32 @@ mod tests {
         assert!(error.to_string().contains("unpacks to more than"), "{error}");
     }
 
+    fn text(source: &Source) -> String {
+        String::from_utf8(source.read_all(1 << 20).unwrap()).unwrap()
+    }
+
     #[test]
-    fn a_folder_gives_its_files_in_order_and_says_what_it_skips() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["b.json", "a.json", ".hidden"] {
-            fs::write(folder.path().join(name), "{}").unwrap();
+    fn a_stream_is_unpacked_by_its_first_bytes() {
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(b"{}").unwrap();
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for name in ["a.json", "folder/b.json"] {
+            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            zip.write_all(b"{}").unwrap();
         }
-        std::os::unix::fs::symlink("a.json", folder.path().join("link.json")).unwrap();
-        let given = folder.path().to_string_lossy().into_owned();
-        let (sources, problems) = sources_from_paths(std::slice::from_ref(&given), &Arc::default());
-        let names: Vec<&str> = sources.iter().map(Source::name).collect();
-        assert_eq!(names, ["a.json", "b.json"]);
-        assert_eq!(problems.len(), 1);
-        assert!(problems[0].is_skip());
-        let (globbed, _) = sources_from_paths(&[format!("{given}/*a.json")], &Arc::default());
-        assert_eq!(globbed.len(), 1);
+        let streams = [
+            (b"{}".to_vec(), &["-"][..]),
+            (gz.finish().unwrap(), &["-"]),
+            (zstd::encode_all(&b"{}"[..], 1).unwrap(), &["-"]),
+            (zip.finish().unwrap().into_inner(), &["-#a.json", "-#folder/b.json"]),
+        ];
+        for (bytes, uris) in streams {
+            let source = Source::from_reader("-", &*bytes, Arc::default()).unwrap();
+            let (sources, problems) = source.unpacked().unwrap();
+            assert_eq!(sources.iter().map(Source::uri).collect::<Vec<_>>(), uris);
+            assert!(problems.is_empty() && sources.iter().all(|source| text(source) == "{}"));
+        }
+        let broken = Source::from_reader("-", &b"PK\x03\x04 and nothing more"[..], Arc::default()).unwrap();
+        assert!(matches!(broken.unpacked(), Err(ImportError::Unreadable { code: "bad-archive", .. })));
     }
 }

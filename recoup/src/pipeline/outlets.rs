@@ -22,6 +22,7 @@ use crate::store::{Filter, Page, Row, Store, StoreError};
 use crate::trajectory::{Status, Trajectory};
 use crate::verdict::{Blame, Content, Diagnosis, FailureClass, Finding, Side};
 use crate::views::{Example, Exclusion, StepMaskedSft, SuccessSft, View, ViewInput};
+use crate::warning::Quarantine;
 
 /// Program and version that artifacts name.
 pub const PRODUCER: &str = concat!("recoup ", env!("CARGO_PKG_VERSION"));
@@ -315,25 +316,28 @@ fn shortened(text: &str) -> String {
     out
 }
 
+/// Paths and reasons come from folders and records, so they are redacted like everything else.
 fn import_row(imported: &Imported) -> ImportRow {
     let counts = &imported.stored.counts;
+    let quarantined = imported.stored.quarantined.iter().map(|entry| Quarantine {
+        uri: redact_name(&entry.uri),
+        reason: redact_name(&entry.reason),
+        ..entry.clone()
+    });
+    let skipped = imported.problems.iter().map(|problem| SkippedRow {
+        uri: redact_name(&problem.uri),
+        code: problem.code.to_owned(),
+        reason: redact_name(&problem.reason),
+    });
     ImportRow {
         files: imported.file_count(),
-        unrecognized: imported.unrecognized.clone(),
+        unrecognized: imported.unrecognized.iter().map(|uri| redact_name(uri)).collect(),
         trajectories: counts.trajectories,
         new: counts.new,
         duplicates: counts.duplicates,
-        quarantined: imported.stored.quarantined.clone(),
+        quarantined: quarantined.collect(),
         losses: imported.stored.losses.iter().map(|(loss, count)| (loss.clone(), *count)).collect(),
-        skipped: imported
-            .problems
-            .iter()
-            .map(|problem| SkippedRow {
-                uri: problem.uri.clone(),
-                code: problem.code.to_owned(),
-                reason: problem.reason.clone(),
-            })
-            .collect(),
+        skipped: skipped.collect(),
     }
 }
 

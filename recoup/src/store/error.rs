@@ -40,6 +40,9 @@ pub enum StoreError {
         /// Newest format this program knows.
         known: i64,
     },
+    /// The file or its folder cannot be written.
+    #[error("the project is read-only")]
+    ReadOnly,
     /// The disk is full.
     #[error("the disk is full: what was committed is kept; make room and run the command again")]
     DiskFull,
@@ -76,6 +79,8 @@ impl From<rusqlite::Error> for StoreError {
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull,
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Self::Busy,
+            // A folder that takes no write-ahead log cannot be opened for writing either.
+            Some(rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::CannotOpen) => Self::ReadOnly,
             Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
                 Self::Corrupt(error.to_string())
             }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::pack::PackCache;
-use super::{StoreError, load, pending, verdicts};
+use super::{StoreError, load, pending, split, verdicts};
 use crate::task::EnvironmentRef;
 use crate::trajectory::{Outcome, Record, Status, Trajectory};
 use crate::verdict::{Content, Label, Verdict};
@@ -15,6 +15,8 @@ pub(super) struct Labels {
     merged: Label,
     /// Who gave the outcome.
     judge: String,
+    /// When the most trusted of them was given.
+    given_at: String,
 }
 
 /// The labels of a run.
@@ -30,6 +32,9 @@ impl Labels {
     /// Adds a label that is trusted less than those before it.
     fn add(&mut self, verdict: &Verdict) {
         let Content::Label(label) = &verdict.content else { return };
+        if self.given_at.is_empty() {
+            self.given_at.clone_from(&verdict.created_at);
+        }
         let merged = &mut self.merged;
         if merged.outcome.is_none() && label.outcome.is_some() {
             (merged.outcome, merged.score) = (label.outcome, label.score);
@@ -71,7 +76,7 @@ pub(super) fn refresh(connection: &Connection, packs: &mut PackCache, seq: i64) 
     let mut record = load::parsed_record(connection, packs, seq)?;
     let labels = labels(connection, seq)?;
     labels.apply(&mut record.head);
-    put_outcome(connection, seq, &record.head, labels.merged.note.as_deref())?;
+    put_outcome(connection, seq, &record.head, &labels)?;
 
     // A solved run has no failure to blame anyone for, whatever was decided while it counted as one.
     let failed = record.head.outcome().status != Status::Success;
@@ -108,7 +113,7 @@ fn put_outcome(
     connection: &Connection,
     seq: i64,
     head: &Trajectory,
-    note: Option<&str>,
+    labels: &Labels,
 ) -> Result<(), StoreError> {
     let outcome = head.outcome();
     let row = (outcome.status.as_str(), outcome.score, &head.task.key.0, head.task.derived);
@@ -123,7 +128,10 @@ fn put_outcome(
     let mut statement = connection.prepare_cached(
         "UPDATE trajectory SET outcome = ?2, score = ?3, task = ?4, derived = ?5, note = ?6 WHERE seq = ?1",
     )?;
-    statement.execute((seq, row.0, row.1, row.2, row.3, note))?;
+    statement.execute((seq, row.0, row.1, row.2, row.3, labels.merged.note.as_deref()))?;
+    if was.2 != *row.2 {
+        split::follow(connection, seq, row.2, &labels.given_at)?;
+    }
     Ok(())
 }
 

@@ -13,6 +13,7 @@
 //! `import` writes, `query` lists, `load` reads, `verdicts` decides, `split` keeps training and test
 //! apart, `pending` remembers what is done; `verify`, `gc` and `forget` look after the bytes.
 
+mod access;
 mod apply;
 mod error;
 mod facets;
@@ -43,8 +44,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use self::access::Access;
 pub use self::error::StoreError;
 pub use self::fingerprint::Failures;
 pub use self::forget::ForgetReport;
@@ -58,8 +60,6 @@ pub use self::verify::VerifyReport;
 
 /// The database's file name in a project folder.
 const FILE: &str = "store.sqlite";
-/// How long to wait for another process's commit.
-const BUSY: Duration = Duration::from_secs(30);
 /// Pause and attempts while another process switches a new file to write-ahead mode: SQLite does not
 /// wait for that by itself.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
@@ -70,8 +70,7 @@ pub struct Store {
     connection: Connection,
     dir: PathBuf,
     packs: RefCell<pack::PackCache>,
-    /// Format of the file, where it is newer than this program.
-    newer: Option<i64>,
+    access: Access,
 }
 
 impl Store {
@@ -85,14 +84,17 @@ impl Store {
         Self::open_file(dir, &file)
     }
 
-    /// Opens a project that exists.
+    /// Opens a project that exists; for reading, where its folder or file cannot be written.
     ///
     /// # Errors
     /// [`StoreError::NoProject`] where the folder holds none.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let file = dir.join(FILE);
         match fs::metadata(&file) {
-            Ok(metadata) if metadata.is_file() => Self::open_file(dir, &file),
+            Ok(metadata) if metadata.is_file() => match Self::open_file(dir, &file) {
+                Err(StoreError::ReadOnly) => Self::open_for_reading(dir, &file),
+                opened => opened,
+            },
             Ok(_) => Err(StoreError::NoProject { dir: dir.to_owned() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(StoreError::NoProject { dir: dir.to_owned() })
@@ -107,14 +109,13 @@ impl Store {
     }
 
     fn open_file(dir: &Path, file: &Path) -> Result<Self, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = Connection::open_with_flags(file, flags)?;
-        connection.busy_timeout(BUSY)?;
+        let mut connection = Access::Write.open(file)?;
         let known = schema::MIGRATIONS.len() as i64;
         let found = schema::version(&connection)?;
-        let newer = (found > known).then_some(found);
-        if newer.is_some() {
-            connection = open_read_only(file)?;
+        let mut access = Access::Write;
+        if found > known {
+            access = Access::Newer(found);
+            connection = access.open(file)?;
         } else {
             write_ahead(&connection)?;
             // Checkpoints are rare, so a page that several commits touch is copied once.
@@ -124,15 +125,29 @@ impl Store {
             schema::migrate(&mut connection, schema::MIGRATIONS, &|found| backup_path(dir, found))?;
         }
         prepare(&connection)?;
-        Ok(Self { connection, dir: dir.to_owned(), packs: RefCell::default(), newer })
+        Ok(Self { connection, dir: dir.to_owned(), packs: RefCell::default(), access })
+    }
+
+    /// Opens a project that cannot be written; one of an older format cannot be read either.
+    fn open_for_reading(dir: &Path, file: &Path) -> Result<Self, StoreError> {
+        let (connection, access) = access::for_reading(file)?;
+        let known = schema::MIGRATIONS.len() as i64;
+        let access = match schema::version(&connection)? {
+            found if found > known => Access::Newer(found),
+            found if found < known => return Err(StoreError::ReadOnly),
+            _ => access,
+        };
+        prepare(&connection)?;
+        Ok(Self { connection, dir: dir.to_owned(), packs: RefCell::default(), access })
     }
 
     /// # Errors
-    /// [`StoreError::Newer`] where this program must not write to the file.
+    /// [`StoreError::Newer`] or [`StoreError::ReadOnly`] where the file must not or cannot be written.
     fn check_writable(&self) -> Result<(), StoreError> {
-        match self.newer {
-            Some(found) => Err(StoreError::Newer { found, known: schema::MIGRATIONS.len() as i64 }),
-            None => Ok(()),
+        match self.access {
+            Access::Newer(found) => Err(StoreError::Newer { found, known: schema::MIGRATIONS.len() as i64 }),
+            Access::Read | Access::Frozen => Err(StoreError::ReadOnly),
+            Access::Write => Ok(()),
         }
     }
 
@@ -155,16 +170,11 @@ impl Store {
 
     /// A second connection to the same file, for a reading thread.
     fn reader(&self) -> Result<Connection, StoreError> {
-        open_read_only(&self.dir.join(FILE))
+        let access = if self.access == Access::Write { Access::Read } else { self.access };
+        let connection = access.open(&self.dir.join(FILE))?;
+        prepare(&connection)?;
+        Ok(connection)
     }
-}
-
-fn open_read_only(file: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(file, flags)?;
-    connection.busy_timeout(BUSY)?;
-    prepare(&connection)?;
-    Ok(connection)
 }
 
 /// Makes prepared statements worth keeping: without the stability guarantee SQLite plans many of them

@@ -6,7 +6,8 @@
 //!
 //! Sides are given when an import finishes, so they do not depend on the order of its runs, and stay:
 //! a later component takes the side of the link it shares. A run whose links stand on two sides
-//! belongs to neither; it is excluded, and ties nothing together.
+//! belongs to neither; it is excluded, and ties nothing together. So is a run that a label moves to a
+//! task of another side than the one it was given at import.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,6 +17,8 @@ use super::{Store, StoreError, verdicts};
 use crate::id::{Hash, TrajectoryId};
 use crate::verdict::{Content, Producer, Side, Split, Verdict};
 
+/// Who gives a run its first side.
+const IMPORT: &str = "import";
 /// Rows in one commit.
 const BATCH: usize = 1000;
 
@@ -112,6 +115,41 @@ pub(super) fn assign(store: &Store, now: &str) -> Result<u64, StoreError> {
     Ok(excluded)
 }
 
+/// Follows a run that labels have moved to another task. A task without a side takes the run's.
+///
+/// The run's own side is the one given at import, whatever labels did to it since, so that a label
+/// that is taken back brings the run back.
+pub(super) fn follow(connection: &Connection, seq: i64, task: &str, now: &str) -> Result<(), StoreError> {
+    let splits = verdicts::of_kind(connection, seq, "split")?;
+    let of = |verdict: &Verdict| match &verdict.content {
+        Content::Split(split) => Some((verdict.subject, split.clone())),
+        _ => None,
+    };
+    let given = splits.iter().find(|verdict| verdict.producer.name == IMPORT).and_then(of);
+    // A run without a side gets it when its import finishes, under the task it then has.
+    let Some((id, own)) = given else { return Ok(()) };
+    let link = Ties::task_link(task);
+    let split = match stored_side(connection, link)? {
+        Some(split) if split.side == own.side => own,
+        None if own.side == Side::Excluded => own,
+        None => {
+            let row = (link.0, own.side.as_str(), &own.component);
+            connection.prepare_cached("INSERT INTO split_link VALUES(?1, ?2, ?3)")?.execute(row)?;
+            own
+        }
+        Some(_) => Split { side: Side::Excluded, component: task.to_owned() },
+    };
+    connection
+        .prepare_cached("UPDATE trajectory SET split = ?2 WHERE seq = ?1")?
+        .execute((seq, split.side.as_str()))?;
+    if splits.first().and_then(of).is_none_or(|(_, current)| current != split) {
+        let content = Content::Split(split);
+        let verdict = Verdict::new(id, Producer::rules("label", 1), Vec::new(), content, now);
+        verdicts::put(connection, seq, &verdict)?;
+    }
+    Ok(())
+}
+
 fn unsplit(connection: &Connection) -> Result<Vec<Unsplit>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT seq, id, task, goal, origin,
@@ -168,7 +206,7 @@ fn put(connection: &Connection, run: &Unsplit, split: Split, now: &str) -> Resul
         return Ok(false);
     }
     let content = Content::Split(split);
-    let verdict = Verdict::new(run.id, Producer::rules("import", 1), Vec::new(), content, now);
+    let verdict = Verdict::new(run.id, Producer::rules(IMPORT, 1), Vec::new(), content, now);
     verdicts::put(connection, run.seq, &verdict)
 }
 

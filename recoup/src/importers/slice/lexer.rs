@@ -56,7 +56,14 @@ impl Records {
             Ok(item) => item.map(Ok),
             Err(error) => {
                 self.place = Place::End;
-                Some(Err(ImportError::io(&self.source, error)))
+                if self.cursor.offset == 0 {
+                    return Some(Err(ImportError::io(&self.source, error)));
+                }
+                // What stands before the damage counts: a file cut off by a crash is mostly whole.
+                let captured = self.cursor.stop_capture().map_or(0, |bytes| bytes.len() as u64);
+                let start = self.cursor.offset.saturating_sub(captured);
+                let reason = format!("the file cannot be read from here on: {error}");
+                Some(Ok(Err(self.problem(start, "unreadable", reason))))
             }
         }
     }
@@ -237,11 +244,13 @@ pub fn header(source: &Source, path: &[&str]) -> Result<RawRecord, ImportError> 
         return Err(unreadable("missing-field", format!("expected an array at `{}`", path.join("."))));
     }
     let mut kept = cursor.stop_capture().unwrap_or_default();
+    // Damage among the records cuts the file off as its end would.
+    let cut = |error: io::Error| unreadable("truncated", format!("the file ends inside the array: {error}"));
     let mut open = 1;
     while open > 0 {
-        match cursor.peek().map_err(io)? {
+        match cursor.peek().map_err(cut)? {
             None => return Err(unreadable("truncated", "the file ends inside the array".to_owned())),
-            Some(b'"') => cursor.skip_string().map_err(io)?,
+            Some(b'"') => cursor.skip_string().map_err(cut)?,
             Some(byte) => {
                 match byte {
                     b'[' | b'{' => open += 1,

@@ -30,7 +30,11 @@ where
     while batch.bytes < SEQUENTIAL_BYTES || threads < 2 {
         match records.next_raw() {
             None => return Ok(batch.read(&read).into_iter().try_for_each(|event| sink.event(event))?),
-            Some(item) => batch.push(item?),
+            Some(Ok(item)) => batch.push(item),
+            Some(Err(error)) => {
+                batch.read(&read).into_iter().try_for_each(|event| sink.event(event))?;
+                return Err(error);
+            }
         }
         if threads < 2 {
             let events = std::mem::take(&mut batch).read(&read);
@@ -199,5 +203,91 @@ impl Flight {
     fn close(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
         self.landed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::io::{Read as _, Write as _};
+    use std::sync::Arc;
+
+    use super::super::header;
+    use crate::importers::{Event, ImportError, ImportOptions, Source, detect};
+
+    /// Chats that hardly compress.
+    fn chats(count: u64) -> String {
+        let mut state = 1_u64;
+        let mut text = String::new();
+        for number in 0..count {
+            let mut answer = String::new();
+            for _ in 0..400 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                answer.push(char::from(b'A' + (state >> 59) as u8 % 26));
+            }
+            let user = r#"{"role":"user","content":"q"}"#;
+            let assistant = format!(r#"{{"role":"assistant","content":"{answer}"}}"#);
+            let _ = writeln!(text, r#"{{"id":"{number}","messages":[{user},{assistant}]}}"#);
+        }
+        text
+    }
+
+    /// Runs read, and the codes and reasons of what was quarantined.
+    fn read(packed: &[u8], threads: usize) -> (u64, Vec<(String, String)>) {
+        let options = Arc::new(ImportOptions { threads, ..ImportOptions::default() });
+        let source = Source::from_reader("-", packed, options).unwrap();
+        let mut events: Vec<Event> = Vec::new();
+        detect(&source).unwrap().unwrap().import(&source, &mut events).unwrap();
+        let (mut runs, mut quarantined) = (0, Vec::new());
+        for event in events {
+            match event {
+                Event::Trajectory(_) => runs += 1,
+                Event::Quarantine(entry) => quarantined.push((entry.code, entry.reason)),
+                _ => {}
+            }
+        }
+        (runs, quarantined)
+    }
+
+    #[test]
+    fn the_runs_before_a_cut_come_in_and_the_cut_is_said() {
+        // Below and above what the calling thread reads alone.
+        for count in [200, 2000] {
+            let text = chats(count);
+            let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gz.write_all(text.as_bytes()).unwrap();
+            let mut files = vec![gz.finish().unwrap()];
+            if count == 2000 {
+                // zstd gives whole blocks only, and a small file is one.
+                files.push(zstd::encode_all(text.as_bytes(), 1).unwrap());
+            }
+            for packed in files {
+                for threads in [1, 2] {
+                    let (runs, quarantined) = read(&packed[..packed.len() / 10 * 9], threads);
+                    assert!((1..count).contains(&runs), "{runs} of {count}");
+                    let last = quarantined.last().unwrap();
+                    assert_eq!((last.0.as_str(), quarantined.len()), ("unreadable", 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_good_records_of_a_bomb_come_in() {
+        let text = chats(50);
+        let bomb = text.as_bytes().chain(std::io::repeat(b'x').take(100 << 20));
+        let (runs, quarantined) = read(&zstd::encode_all(bomb, 1).unwrap(), 2);
+        assert_eq!(runs, 50);
+        assert!(quarantined[0].1.contains("unpacks to more than"), "{quarantined:?}");
+    }
+
+    #[test]
+    fn a_header_whose_records_are_cut_off_is_truncated() {
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        write!(gz, r#"{{"samples":[{}"#, chats(500).replace('\n', ",")).unwrap();
+        let packed = gz.finish().unwrap();
+        let source = Source::from_reader("-", &packed[..packed.len() / 2], Arc::default()).unwrap();
+        let error = header(&source, &["samples"]).unwrap_err();
+        assert!(matches!(error, ImportError::Unreadable { code: "truncated", .. }), "{error}");
     }
 }

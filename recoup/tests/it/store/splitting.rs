@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use recoup::store::Store;
 use recoup::trajectory::{Origin, Sealed};
+use recoup::verdict::{Content, Label, Producer, Verdict};
 
-use super::{draft, import, project, rows, sealed};
+use super::{NOW, draft, import, project, rows, sealed};
 
 /// A run of a task with a goal.
 fn of(native: &str, task: &str, goal: &str) -> Sealed {
@@ -78,4 +79,54 @@ fn a_continuation_stays_with_its_run() {
     assert_eq!(side(&store, "repair"), side(&store, "a"));
     import(&mut store, [sealed("crossing", crossing)]);
     assert_eq!(side(&store, "crossing"), "excluded");
+}
+
+/// Labels a run onto a task, as the `version`th word of one person.
+fn label(store: &mut Store, native: &str, task: &str, version: u32) {
+    let row = rows(store).into_iter().find(|row| row.native_id.as_deref() == Some(native)).unwrap();
+    let content = Content::Label(Label { task: Some(task.to_owned()), ..Label::default() });
+    let producer = Producer { version, ..Producer::person() };
+    store.put_verdicts(&[Verdict::new(row.id, producer, Vec::new(), content, NOW)]).unwrap();
+}
+
+fn sides_of_task(store: &Store, task: &str) -> BTreeSet<String> {
+    let of_task = rows(store).into_iter().filter(|row| row.task.0 == task);
+    of_task.filter_map(|row| row.split).filter(|side| side != "excluded").collect()
+}
+
+#[test]
+fn a_label_onto_a_task_of_another_side_excludes_the_run() {
+    let (a, b) = apart();
+    let (task_a, task_b) = (format!("t{a}"), format!("t{b}"));
+    for (native, to) in [("a", &task_b), ("b", &task_a)] {
+        let (_dir, mut store) = project();
+        let goals = (format!("goal {a}"), format!("goal {b}"));
+        import(&mut store, [of("a", &task_a, &goals.0), of("b", &task_b, &goals.1)]);
+        let before = side(&store, native);
+        label(&mut store, native, to, 1);
+        assert_eq!(side(&store, native), "excluded");
+        assert_eq!(sides_of_task(&store, to).len(), 1);
+        assert_eq!(store.stats().unwrap().splits["excluded"], 1);
+        let id = rows(&store).into_iter().find(|row| row.native_id.as_deref() == Some(native)).unwrap().id;
+        let split = store.current(id, "split").unwrap().unwrap();
+        assert!(matches!(split.content, Content::Split(split) if split.side.as_str() == "excluded"));
+        // Taken back, the run is again where it was.
+        label(&mut store, native, if native == "a" { &task_a } else { &task_b }, 2);
+        assert_eq!(side(&store, native), before);
+    }
+}
+
+#[test]
+fn a_label_onto_a_new_task_gives_it_the_side_of_the_run() {
+    let (a, b) = apart();
+    for (native, number) in [("a", a), ("b", b)] {
+        let (_dir, mut store) = project();
+        import(&mut store, [of(native, &format!("t{number}"), &format!("goal {number}"))]);
+        let before = side(&store, native);
+        label(&mut store, native, "new", 1);
+        assert_eq!(side(&store, native), before);
+        import(&mut store, [of("later", "new", ""), of("small", "a", &format!("goal {number}"))]);
+        assert_eq!(side(&store, "later"), before, "the task is linked");
+        assert_eq!(sides_of_task(&store, "new"), BTreeSet::from([before]));
+    }
 }
