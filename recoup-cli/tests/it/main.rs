@@ -18,7 +18,7 @@ mod run;
 /// Files that are broken, hostile, or not there.
 mod bad_input;
 
-/// Nothing that was planted in a trace stands in any file that the program writes.
-mod redaction;
 /// Files that hold one bad byte or key, and files of which nothing can be read.
 mod damaged;
+/// Nothing that was planted in a trace stands in any file that the program writes.
+mod redaction;
