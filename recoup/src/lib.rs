@@ -11,6 +11,24 @@
 //! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`report`] explains;
 //! 6. [`pipeline`]: the stages in order.
 //!
+//! ```
+//! use recoup::diagnosis::{DiagnosisConfig, diagnose};
+//! use recoup::importers::{Event, Source, detect};
+//! use recoup::trajectory::Trajectory;
+//!
+//! let row = br#"{"success":false,"messages":[{"role":"user","content":"hi"},
+//!     {"role":"assistant","content":"I cancelled your order."}]}"#;
+//! let source = Source::from_bytes("run.json", row.as_slice(), Default::default());
+//! let mut events: Vec<Event> = Vec::new();
+//! detect(&source)?.ok_or("no trace")?.import(&source, &mut events)?;
+//! let Some(Event::Trajectory(sealed)) = events.pop() else { return Err("no run".into()) };
+//! let bodies: Vec<_> = sealed.bodies.iter().map(|body| (body.hash, body.bytes.clone().into())).collect();
+//! let run = Trajectory::unseal(&sealed.record, sealed.head.source, sealed.head.key, &bodies)?;
+//! let diagnosed = diagnose(&run, &[], &DiagnosisConfig::default());
+//! assert_eq!(diagnosed.blame.map(|blame| blame.party.as_str()), Some("agent"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Nothing here prints, reads an environment variable, looks at the clock or exits: same input and
 //! same seed, same bytes.
 
