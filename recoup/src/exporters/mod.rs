@@ -59,8 +59,3 @@ impl Refusal {
         Self { reason }
     }
 }
-
-/// The exporter of a format.
-pub fn exporter(format: &str) -> Option<&'static dyn Exporter> {
-    EXPORTERS.iter().copied().find(|exporter| exporter.format() == format)
-}

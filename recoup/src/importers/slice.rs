@@ -12,7 +12,6 @@ mod lexer;
 mod parallel;
 mod python;
 
-use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
 pub use self::lexer::{Records, header};
@@ -157,14 +156,6 @@ impl RawRecord {
     /// # Errors
     /// When it is not the JSON that `T` wants.
     pub fn parse<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, RecordError> {
-        Ok(serde_json::from_slice(&self.bytes)?)
-    }
-
-    /// Reads the record as an owned value.
-    ///
-    /// # Errors
-    /// When it is not the JSON that `T` wants.
-    pub fn parse_owned<T: DeserializeOwned>(&self) -> Result<T, RecordError> {
         Ok(serde_json::from_slice(&self.bytes)?)
     }
 

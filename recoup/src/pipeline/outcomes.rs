@@ -26,8 +26,6 @@ pub struct OutcomeLine {
 /// What attaching an outcome file did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attached {
-    /// Runs that got an outcome.
-    pub runs: u64,
     /// Lines that name no run of the project.
     pub unmatched: Vec<OutcomeLine>,
 }
@@ -159,7 +157,6 @@ pub(super) fn attach(store: &mut Store, lines: &[OutcomeLine], now: &str) -> Res
         let label = Label { outcome: Some(line.status), score: line.score, ..Label::default() };
         let producer = Producer { rank: 90, ..Producer::rules("outcomes-file", 1) };
         for index in indices {
-            attached.runs += 1;
             verdicts.push(verdict(&rows[*index], producer.clone(), label.clone(), now));
         }
     }
@@ -173,7 +170,7 @@ pub(super) fn attach(store: &mut Store, lines: &[OutcomeLine], now: &str) -> Res
 ///
 /// # Errors
 /// When the store fails.
-pub(super) fn assume_failure(store: &mut Store, now: &str) -> Result<u64, StoreError> {
+pub(super) fn assume_failure(store: &mut Store, now: &str) -> Result<(), StoreError> {
     let filter = Filter { outcome: Some(Status::Unknown.as_str().to_owned()), ..Filter::default() };
     let rows = store.list(&filter, Page::ALL)?;
     let label = Label { outcome: Some(Status::Failure), ..Label::default() };
@@ -183,7 +180,7 @@ pub(super) fn assume_failure(store: &mut Store, now: &str) -> Result<u64, StoreE
     for chunk in verdicts.chunks(1000) {
         store.put_verdicts(chunk)?;
     }
-    Ok(rows.len() as u64)
+    Ok(())
 }
 
 fn verdict(row: &Row, producer: Producer, label: Label, now: &str) -> Verdict {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::actions::Action;
 use crate::diagnosis::effects::{CLAIMS, Effect, effect, words};
+use crate::diagnosis::run::Message;
 use crate::trajectory::{Citation, Role};
 use crate::verdict::Finding;
 
@@ -48,12 +49,7 @@ impl Detector for ClaimedAction {
                 (!tried && !reported).then_some((*verbs, range))
             });
             let Some((verbs, range)) = claim else { continue };
-            let cited = Citation {
-                node: message.node,
-                part_path: vec![message.part],
-                start: range.start,
-                end: range.end,
-            };
+            let cited = cite(message, range);
             let words =
                 format!("The agent says {}, but no call of the run did that.", quoted_at(run, &cited));
             let mut found = finding(self, message.node, 0.75, words, [cited]);
@@ -100,18 +96,19 @@ fn unmade_look(detector: &dyn Detector, run: &Run<'_>) -> Option<Finding> {
         let at = LOOKS.iter().filter_map(|form| lower.find(form)).min()?;
         let end = at + message.text[at..].find(['.', '\n', '!', ':']).unwrap_or(message.text.len() - at);
         let range = at..message.text.floor_char_boundary(end.min(at + 120));
-        let cited = Citation {
-            node: message.node,
-            part_path: vec![message.part],
-            start: range.start,
-            end: range.end,
-        };
+        let cited = cite(message, range);
         let words =
             format!("The agent says {}, but nothing was run or called before.", quoted_at(run, &cited));
         let mut found = finding(detector, message.node, 0.6, words, [cited]);
         found.resolved_at = run.actions.iter().find(|action| action.succeeded()).map(|action| action.node);
         Some(found)
     })
+}
+
+/// A range of a message's text.
+fn cite(message: &Message<'_>, range: Range<usize>) -> Citation {
+    let part_path = vec![message.part];
+    Citation { node: message.node, part_path, start: range.start, end: range.end }
 }
 
 /// Whether the tool's name holds one of these verbs.
