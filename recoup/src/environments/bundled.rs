@@ -17,7 +17,7 @@ macro_rules! files {
 }
 
 /// Name, manifest, program and policy of each.
-const PACKAGES: [(&str, &str, &str, Option<&str>); 0] = [];
+const PACKAGES: [(&str, &str, &str, Option<&str>); 1] = [files!("quest")];
 
 /// Names of the bundled environments.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -11,6 +11,8 @@
 
 mod action;
 mod arguments;
+#[cfg(feature = "packages")]
+pub mod bundled;
 mod chance;
 mod error;
 mod manifest;
