@@ -27,7 +27,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 
 RESAMPLES = 10_000
-BOOTSTRAP_STREAM = 1
+BOOTSTRAP_STREAM, SIGN_FLIP_STREAM = 1, 2
 
 
 # --- the draws ---------------------------------------------------------------------------------------------
@@ -38,15 +38,26 @@ def mix(words):
     return words ^ (words >> numpy.uint64(31))
 
 
+def drawn_words(seed, stream, words_each):
+    """One row of words for each resample."""
+    key = mix(mix(numpy.array([seed], dtype=numpy.uint64)) + numpy.uint64(stream))
+    positions = numpy.arange(1, RESAMPLES * words_each + 1, dtype=numpy.uint64)
+    return mix(key + positions * numpy.uint64(0x9E3779B97F4A7C15)).reshape(RESAMPLES, words_each)
+
+
 def resampled_indices(seed, clusters):
     """One row of cluster indices for each resample."""
-    key = mix(mix(numpy.array([seed], dtype=numpy.uint64)) + numpy.uint64(BOOTSTRAP_STREAM))
-    words_each = (clusters + 1) // 2
-    positions = numpy.arange(1, RESAMPLES * words_each + 1, dtype=numpy.uint64)
-    words = mix(key + positions * numpy.uint64(0x9E3779B97F4A7C15)).reshape(RESAMPLES, words_each)
+    words = drawn_words(seed, BOOTSTRAP_STREAM, (clusters + 1) // 2)
     halves = numpy.stack([words & numpy.uint64(0xFFFFFFFF), words >> numpy.uint64(32)], axis=-1)
     indices = (halves * numpy.uint64(clusters)) >> numpy.uint64(32)
     return indices.reshape(RESAMPLES, -1)[:, :clusters].astype(int)
+
+
+def drawn_signs(seed, clusters):
+    """One row of signs for each resample: the bits of a word from the lowest up, a set one for minus."""
+    words = drawn_words(seed, SIGN_FLIP_STREAM, (clusters + 63) // 64)
+    bits = (words[:, :, None] >> numpy.arange(64, dtype=numpy.uint64)) & numpy.uint64(1)
+    return 1.0 - 2.0 * bits.reshape(RESAMPLES, -1)[:, :clusters]
 
 
 # --- bootstrap and design effect ---------------------------------------------------------------------------
@@ -155,7 +166,11 @@ def sign_flip_case(name, clusters, differences):
         (sums, numpy.zeros(len(names))), lambda left, right, axis: (left - right).sum(axis=axis),
         permutation_type="samples", vectorized=True, n_resamples=numpy.inf if exact else 1_000_000, batch=10_000,
         rng=numpy.random.default_rng(8))
-    return {"name": name, "clusters": clusters, "differences": differences, "p": float(result.pvalue), "exact": exact}
+    seed = 7
+    totals = abs((drawn_signs(seed, len(names)) * sums).sum(axis=1))
+    far = int((totals >= abs(sums.sum()) - 1e-9).sum())
+    return {"name": name, "clusters": clusters, "differences": differences, "seed": seed, "p": float(result.pvalue),
+            "p_by_draws": None if exact else (far + 1) / (RESAMPLES + 1)}
 
 
 def sign_flip_cases():
