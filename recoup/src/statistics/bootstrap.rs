@@ -60,8 +60,8 @@ impl Resampling {
         let corrected = |level: f64| {
             let shifted = bias + normal.inverse_cdf(level);
             let stretch = 1.0 - acceleration * shifted;
-            // Beyond the pole of the correction nothing is left out on that side. It takes a level
-            // above 99.99 % to get there.
+            // Beyond the pole of the correction nothing is left out on that side. As |a| is at most
+            // 1/6, it takes a bias and level of six standard deviations together.
             let z = if stretch > 0.0 { bias + shifted / stretch } else { shifted.signum() * f64::INFINITY };
             normal.cdf(z)
         };
@@ -74,7 +74,7 @@ impl Resampling {
     }
 }
 
-/// Mean, above the base, of as many clusters as there are, drawn with replacement.
+/// Mean, less the base, of as many clusters as there are, drawn with replacement.
 fn resampled_mean(totals: &[Total], draws: Draws, resample: u32) -> f64 {
     let words = totals.len().div_ceil(2) as u64;
     let start = u64::from(resample) * words;
@@ -90,14 +90,6 @@ fn resampled_mean(totals: &[Total], draws: Draws, resample: u32) -> f64 {
     }
     even.add(odd);
     even.mean()
-}
-
-impl Total {
-    #[inline]
-    fn add(&mut self, other: Self) {
-        self.sum += other.sum;
-        self.count += other.count;
-    }
 }
 
 /// The share of sorted means below the mean itself, ties counting half. Strictly between 0 and 1: were
@@ -143,7 +135,7 @@ mod tests {
 
     use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, proptest};
 
-    use super::{Clusters, Intervals, Resampling, TooFewClusters};
+    use super::{Clusters, Intervals, Resampling, TooFewClusters, share_below};
     use crate::statistics::draws::{Draws, Stream};
     use crate::statistics::{Bounds, Confidence, golden};
 
@@ -229,7 +221,14 @@ mod tests {
             for bounds in [ours.percentile, ours.bca] {
                 assert!(0.0 <= bounds.low && bounds.low <= bounds.high && bounds.high <= 1.0, "{ours:?}");
             }
+            assert!(ours.bca.high >= ours.percentile.high, "skewed to the right: {ours:?}");
         }
+    }
+
+    #[test]
+    fn a_mean_outside_its_resamples_has_a_finite_bias() {
+        let shares = [0.0, 1.0, 2.5, 4.0].map(|mean| share_below(&[1.0, 2.0, 3.0], mean, 0.0));
+        assert_eq!(shares, [1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0, 5.0 / 6.0]);
     }
 
     /// Tasks with success rates of their own: the interval holds the true rate about as often as it says,

@@ -31,8 +31,8 @@ pub enum ClustersError {
 pub struct Clusters {
     totals: Vec<Total>,
     grand: Total,
-    /// The smallest observation. All sums are of what lies above it, so that observations that are all
-    /// equal have sums of exactly 0 and are recognized.
+    /// What all sums leave off: the observation nearest to 0, or 0 between observations of both signs.
+    /// Observations that are all equal then have sums of exactly 0 and are recognized.
     base: f64,
     range: f64,
     /// Sum of squared deviations of the observations from their mean.
@@ -42,7 +42,7 @@ pub struct Clusters {
 /// A cluster's observations, in sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Total {
-    /// Sum of the observations above the base.
+    /// Sum of the observations, each less the base.
     pub(super) sum: f64,
     /// Their number.
     pub(super) count: f64,
@@ -52,17 +52,18 @@ impl Clusters {
     /// Groups `(cluster, value)` observations.
     pub fn new<'a>(observations: impl IntoIterator<Item = (&'a str, f64)>) -> Result<Self, ClustersError> {
         let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        let (mut base, mut top) = (f64::INFINITY, f64::NEG_INFINITY);
+        let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
         for (cluster, value) in observations {
             if value.is_nan() || value.abs() > LARGEST_VALUE {
                 return Err(ClustersError::Value { cluster: cluster.to_owned(), value });
             }
-            (base, top) = (base.min(value), top.max(value));
+            (lowest, highest) = (lowest.min(value), highest.max(value));
             groups.entry(cluster).or_default().push(value);
         }
         if groups.is_empty() {
             return Err(ClustersError::Empty);
         }
+        let base = 0.0_f64.clamp(lowest, highest);
         // Sums in ascending order are the same whatever the order of the input.
         for values in groups.values_mut() {
             for value in values.iter_mut() {
@@ -80,7 +81,7 @@ impl Clusters {
         };
         let mean = grand.mean();
         let squares = groups.values().flatten().map(|value| (value - mean).powi(2)).sum();
-        Ok(Self { totals, grand, base, range: top - base, squares })
+        Ok(Self { totals, grand, base, range: highest - lowest, squares })
     }
 
     /// The mean of the observations.
@@ -137,9 +138,16 @@ impl Clusters {
 }
 
 impl Total {
-    /// Mean above the base.
+    /// Mean of the observations, less the base.
     pub(super) fn mean(self) -> f64 {
         self.sum / self.count
+    }
+
+    /// Takes in the observations of another cluster.
+    #[inline]
+    pub(super) fn add(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.count += other.count;
     }
 }
 

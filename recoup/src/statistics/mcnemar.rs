@@ -9,9 +9,6 @@
 pub fn mcnemar(first_only: u64, second_only: u64) -> f64 {
     let tosses = first_only.saturating_add(second_only);
     let smaller = first_only.min(second_only);
-    if smaller == first_only.max(second_only) {
-        return 1.0;
-    }
     // Weights relative to the middle one, downwards from it: w(i − 1) = w(i) · i / (n − i + 1). Nothing
     // overflows, and what underflows is too small to be seen.
     let middle = tosses / 2;
