@@ -66,6 +66,9 @@ pub(crate) enum Command {
     Diagnose,
     /// Let a policy act in an environment, and keep its runs
     Collect(CollectArgs),
+    /// List, check, play, serve and export environments
+    #[command(subcommand)]
+    Env(EnvCommand),
     /// Write runs in a format that other programs read
     Export(ExportArgs),
     /// Count what the project holds
@@ -76,6 +79,28 @@ pub(crate) enum Command {
     Gc,
     /// Really delete runs: their records, verdicts and bytes
     Forget(ForgetArgs),
+}
+
+/// What to do about environments.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnvCommand {
+    /// List the environments that come with the program
+    List,
+    /// Run the admission gates that need no student
+    Check(CheckArgs),
+}
+
+/// What to check, and how long.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Name of a bundled environment, or a package's folder
+    pub package: String,
+    /// Seeds for the gates that play solutions
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub seeds: u64,
+    /// Seeds for the cheaters
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub cheater_seeds: u64,
 }
 
 /// Where runs come from and how their outcomes are read.
