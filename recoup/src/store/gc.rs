@@ -122,7 +122,7 @@ fn rewrite(connection: &Connection, packs: &[i64]) -> Result<u64, StoreError> {
             moved.push((row.get::<_, i64>(0)?, packer.push(kind, bytes)?));
         }
     }
-    put_packs(connection, &packer.finish()?, first)?;
+    put_packs(connection, packer.finish()?, first)?;
     let mut update = connection.prepare_cached("UPDATE blob SET pack = ?2, offset = ?3 WHERE id = ?1")?;
     for (blob, place) in moved {
         update.execute((blob, first + place.pack as i64, place.offset as i64))?;

@@ -1,9 +1,15 @@
 //! Importing: runs are taken in input order, planned in batches and committed.
 //!
-//! A batch is committed whole, so a process that is killed leaves whole runs and no half ones; the
-//! same import started again finds them as duplicates and goes on. Commits are what another process
-//! waits for, so a batch is bounded ([`BATCH_RUNS`], [`BATCH_BYTES`], [`BATCH_NODES`]) and nothing is
-//! computed inside the transaction that could be computed before.
+//! A run becomes visible by one row, which is committed with the last of its messages, so a process
+//! that is killed leaves whole runs and no half ones; the same import started again finds them as
+//! duplicates and goes on. Commits are what another process waits for, so what one writes is bounded
+//! ([`BATCH_RUNS`], and messages and bytes by the [plan](super::plan)), and nothing is computed inside
+//! the transaction that could be computed before. Of a run larger than that, the first messages are
+//! committed ahead; a kill leaves them as rows that nothing refers to, which the same import uses again
+//! and [`Store::gc`] drops.
+//!
+//! Runs are planned as they come, not when a commit is due: that way this thread has work all the
+//! time that others parse.
 //!
 //! A killed process loses what was not committed. A power cut may also lose the last commits before
 //! it, never part of one; once [`Import::finish`] has returned, everything is on the disk.
@@ -22,10 +28,10 @@ use crate::warning::Loss;
 
 /// Most runs in one commit.
 const BATCH_RUNS: usize = 1000;
-/// Bytes of bodies, records and media after which a batch is committed.
+/// Bytes of runs, new or not, that wait for a commit.
 const BATCH_BYTES: usize = 16 << 20;
-/// Messages after which a batch is committed: each costs two rows.
-const BATCH_NODES: usize = 20_000;
+/// Bytes of runs that wait to be planned.
+const PLAN_BYTES: usize = 256 << 10;
 
 /// An import under way. What was not committed yet is lost when it is dropped without
 /// [`Import::finish`].
@@ -33,9 +39,11 @@ pub struct Import<'a> {
     store: &'a mut Store,
     now: String,
     waiting: Vec<Waiting>,
+    plan: Option<Plan>,
     labels: Vec<LooseLabel>,
+    /// Bytes of the waiting runs, and of those that are not planned yet.
     bytes: usize,
-    nodes: usize,
+    unplanned: usize,
     last_uri: Option<String>,
     summary: ImportSummary,
 }
@@ -52,9 +60,10 @@ impl Store {
             store: self,
             now: now.to_owned(),
             waiting: Vec::new(),
+            plan: None,
             labels: Vec::new(),
             bytes: 0,
-            nodes: 0,
+            unplanned: 0,
             last_uri: None,
             summary: ImportSummary::default(),
         })
@@ -96,13 +105,22 @@ impl Import<'_> {
     }
 
     fn run(&mut self, sealed: Sealed) -> Result<(), StoreError> {
-        self.bytes += sealed.record.len()
+        let bytes = sealed.record.len()
             + sealed.bodies.iter().map(|body| body.bytes.len()).sum::<usize>()
             + sealed.media.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-        self.nodes += sealed.bodies.len();
+        self.bytes += bytes;
+        self.unplanned += bytes;
         self.waiting.push(Waiting::new(sealed));
-        if self.waiting.len() >= BATCH_RUNS || self.bytes >= BATCH_BYTES || self.nodes >= BATCH_NODES {
-            self.commit()?;
+        if self.waiting.len() >= BATCH_RUNS || self.bytes >= BATCH_BYTES {
+            return self.commit();
+        }
+        if self.unplanned >= PLAN_BYTES {
+            let (plan, whole) = self.planned()?;
+            if !whole {
+                self.write(plan)?;
+                return self.commit();
+            }
+            self.plan = Some(plan);
         }
         Ok(())
     }
@@ -115,20 +133,43 @@ impl Import<'_> {
         Ok(())
     }
 
+    /// Commits everything that waits.
     fn commit(&mut self) -> Result<(), StoreError> {
-        if self.waiting.is_empty() && self.labels.is_empty() {
-            return Ok(());
+        while !(self.waiting.is_empty() && self.labels.is_empty()) {
+            let (plan, _) = self.planned()?;
+            self.write(plan)?;
         }
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// The plan for the runs that wait, as far as they fit, and whether that is all of them.
+    fn planned(&mut self) -> Result<(Plan, bool), StoreError> {
+        self.unplanned = 0;
         let reading = self.store.read()?;
-        let mut plan = Plan::new(&reading, &mut self.waiting)?;
-        let late = self.late_labels(&plan)?;
+        let version = data_version(&reading)?;
+        let mut plan = match self.plan.take() {
+            Some(plan) if plan.data_version == version => plan,
+            _ => anew(version, &mut self.waiting)?,
+        };
+        let whole = plan.extend(&reading, &mut self.waiting)?;
         reading.finish()?;
+        Ok((plan, whole))
+    }
+
+    /// Writes a plan, and takes the runs that it finishes from those that wait.
+    fn write(&mut self, mut plan: Plan) -> Result<(), StoreError> {
+        let mut late = self.late_labels(&plan)?;
+        let mut written = Vec::new();
         if !plan.is_empty() || !self.labels.is_empty() || !late.is_empty() {
             let transaction = self.store.write()?;
-            if data_version(&transaction)? != plan.data_version {
-                plan = Plan::new(&transaction, &mut self.waiting)?;
+            let version = data_version(&transaction)?;
+            if version != plan.data_version {
+                plan = anew(version, &mut self.waiting)?;
+                plan.extend(&transaction, &mut self.waiting)?;
+                late = self.late_labels(&plan)?;
             }
-            apply(&transaction, &plan, &self.waiting, &self.now)?;
+            written = apply(&transaction, &mut plan, &self.waiting, &self.now)?;
             for verdict in &late {
                 verdicts::put(&transaction, load::seq(&transaction, verdict.subject)?, verdict)?;
             }
@@ -136,9 +177,11 @@ impl Import<'_> {
             transaction.commit()?;
         }
         self.count(&plan);
-        self.waiting.clear();
         self.labels.clear();
-        (self.bytes, self.nodes) = (0, 0);
+        self.waiting.drain(..plan.runs.len());
+        if let Some(begun) = self.waiting.first_mut() {
+            begun.written = written;
+        }
         Ok(())
     }
 
@@ -189,6 +232,13 @@ impl Import<'_> {
     }
 }
 
+/// A plan for nothing yet. Another process may have dropped what had no run yet, so nothing counts as
+/// written.
+fn anew(version: i64, batch: &mut [Waiting]) -> Result<Plan, StoreError> {
+    batch.iter_mut().for_each(|waiting| waiting.written.clear());
+    Plan::new(version)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::importers::{Event, Sink as _, SinkError};
@@ -222,7 +272,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::create_or_open(dir.path()).unwrap();
         // Room for one commit of a thousand runs and no second one.
-        store.connection.pragma_update(None, "max_page_count", 1000).unwrap();
+        store.connection.pragma_update(None, "max_page_count", 250).unwrap();
         let error = import(&mut store, 2500).unwrap_err();
         assert!(matches!(error.0.downcast_ref(), Some(StoreError::DiskFull)), "{error:?}");
         assert_eq!(store.count(&Filter::default()).unwrap(), 1000);

@@ -60,6 +60,11 @@ pub use self::verify::VerifyReport;
 
 /// The database's file name in a project folder.
 const FILE: &str = "store.sqlite";
+/// Page size of a new file. Most pages hold compressed packs, which large pages write with fewer calls.
+const PAGE_BYTES: i64 = 16 << 10;
+/// Bytes in the write-ahead log after which it is copied into the file: rarely, so that a page that
+/// several commits touch is copied once.
+const LOG_BYTES: i64 = 32 << 20;
 /// Pause and attempts while another process switches a new file to write-ahead mode: SQLite does not
 /// wait for that by itself.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
@@ -117,11 +122,14 @@ impl Store {
             access = Access::Newer(found);
             connection = access.open(file)?;
         } else {
+            // Holds where nothing was written yet.
+            connection.pragma_update(None, "page_size", PAGE_BYTES)?;
             write_ahead(&connection)?;
-            // Checkpoints are rare, so a page that several commits touch is copied once.
-            connection.execute_batch(
-                "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -32768;",
-            )?;
+            let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+            connection.execute_batch(&format!(
+                "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = {}; PRAGMA cache_size = -32768;",
+                LOG_BYTES / page.max(1)
+            ))?;
             schema::migrate(&mut connection, schema::MIGRATIONS, &|found| backup_path(dir, found))?;
         }
         prepare(&connection)?;

@@ -50,17 +50,19 @@ pub(super) struct Place {
 pub(super) struct Packer {
     compressor: zstd::bulk::Compressor<'static>,
     frames: Vec<Frame>,
+    bytes: usize,
     open: [Option<(usize, Vec<u8>)>; 3],
 }
 
 impl Packer {
     pub(super) fn new() -> Result<Self, StoreError> {
         let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(compression)?;
-        Ok(Self { compressor, frames: Vec::new(), open: [None, None, None] })
+        Ok(Self { compressor, frames: Vec::new(), bytes: 0, open: [None, None, None] })
     }
 
     /// Appends a byte string.
     pub(super) fn push(&mut self, kind: Kind, bytes: &[u8]) -> Result<Place, StoreError> {
+        self.bytes += bytes.len();
         if bytes.len() > PACK_BYTES {
             let pack = self.reserve(kind);
             self.close(pack, bytes)?;
@@ -80,14 +82,19 @@ impl Packer {
         Ok(place)
     }
 
-    /// All packs, in the order of their numbers.
-    pub(super) fn finish(mut self) -> Result<Vec<Frame>, StoreError> {
+    /// Bytes pushed so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Closes the open packs and returns all, in the order of their numbers.
+    pub(super) fn finish(&mut self) -> Result<&[Frame], StoreError> {
         for kind in 0..self.open.len() {
             if let Some((pack, raw)) = self.open[kind].take() {
                 self.close(pack, &raw)?;
             }
         }
-        Ok(self.frames)
+        Ok(&self.frames)
     }
 
     fn reserve(&mut self, kind: Kind) -> usize {
