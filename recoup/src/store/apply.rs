@@ -50,8 +50,7 @@ pub(super) fn apply(
     };
     put_packs(connection, plan.packer.finish()?, ids.pack)?;
     put_blobs(connection, plan, &ids)?;
-    insert(connection, "node", 4, &plan.nodes, |row, index, new| {
-        row.set(ids.node(Ref::New(index)))?;
+    insert(connection, "node", &["parent", "hash", "blob"], &plan.nodes, |row, new| {
         row.set(new.parent.map_or(0, |parent| ids.node(parent)))?;
         row.set(new.hash.0.0)?;
         row.set(ids.blob(new.blob))
@@ -81,27 +80,25 @@ impl Row<'_, '_> {
     }
 }
 
-/// Inserts rows, many with one statement: to start one takes longer than to add a row.
+/// Inserts rows, many with one statement: to start one takes longer than to add a row. SQLite numbers
+/// them on from the table's highest id, as [`Ids`] does; given an id or the right to abort, it would
+/// note for every statement how to undo it, and a failure ends the whole transaction anyway.
 fn insert<T>(
     connection: &Connection,
     table: &str,
-    columns: usize,
+    columns: &[&str],
     rows: &[T],
-    set: impl Fn(&mut Row, usize, &T) -> rusqlite::Result<()>,
+    set: impl Fn(&mut Row, &T) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
-    let row = format!("({})", vec!["?"; columns].join(","));
+    let row = format!("({})", vec!["?"; columns.len()].join(","));
     let (together, single) = rows.as_chunks::<ROWS>();
-    let mut index = 0;
     for (rows, count) in [(together.as_flattened(), ROWS), (single, 1)] {
-        // A failure ends the transaction, so SQLite need not be able to undo the statement alone.
-        let sql = format!("INSERT OR FAIL INTO {table} VALUES{}", vec![row.as_str(); count].join(","));
+        let values = vec![row.as_str(); count].join(",");
+        let sql = format!("INSERT OR FAIL INTO {table}({}) VALUES{values}", columns.join(","));
         let mut statement = connection.prepare_cached(&sql)?;
         for rows in rows.chunks(count) {
             let mut parameters = Row { statement: &mut statement, next: 0 };
-            for row in rows {
-                set(&mut parameters, index, row)?;
-                index += 1;
-            }
+            rows.iter().try_for_each(|row| set(&mut parameters, row))?;
             statement.raw_execute()?;
         }
     }
@@ -125,8 +122,7 @@ pub(super) fn put_packs(connection: &Connection, frames: &[Frame], first: i64) -
 }
 
 fn put_blobs(connection: &Connection, plan: &Plan, ids: &Ids) -> rusqlite::Result<()> {
-    insert(connection, "blob", 5, &plan.blobs, |row, index, new| {
-        row.set(ids.blob(Ref::New(index)))?;
+    insert(connection, "blob", &["pack", "offset", "len", "hash"], &plan.blobs, |row, new| {
         row.set(ids.pack + new.place.pack as i64)?;
         row.set(new.place.offset as i64)?;
         row.set(new.place.len as i64)?;
