@@ -21,6 +21,7 @@ use super::plan::{Plan, Waiting, data_version};
 use super::revisions::Fate;
 use super::summary::{ImportSummary, Novelty};
 use super::{Store, StoreError, join, load, split, verdicts};
+use crate::failpoint::Failpoint;
 use crate::importers::{Event, LooseLabel, Sink, SinkError};
 use crate::trajectory::Sealed;
 use crate::verdict::Verdict;
@@ -174,7 +175,11 @@ impl Import<'_> {
                 verdicts::put(&transaction, load::seq(&transaction, verdict.subject)?, verdict)?;
             }
             join::keep_labels(&transaction, &self.labels)?;
-            transaction.commit()?;
+            transaction.commit(if plan.begun.is_some() {
+                Failpoint::ImportAhead
+            } else {
+                Failpoint::Import
+            })?;
         }
         self.count(&plan);
         self.labels.clear();
@@ -241,10 +246,13 @@ fn anew(version: i64, batch: &mut [Waiting]) -> Result<Plan, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use super::{Import, Waiting};
     use crate::importers::{Event, Sink as _, SinkError};
-    use crate::store::{Filter, Store, StoreError};
+    use crate::store::{Filter, Page, Store, StoreError};
     use crate::task::Task;
-    use crate::trajectory::{NativeId, Node, Outcome, Part, Role, Trajectory};
+    use crate::trajectory::{NativeId, Node, Outcome, Part, Role, Sealed, Trajectory};
+
+    const NOW: &str = "2026-01-01T00:00:00Z";
 
     /// A run whose text does not compress, so that it needs its room.
     fn event(number: u64) -> Event {
@@ -262,9 +270,65 @@ mod tests {
     }
 
     fn import(store: &mut Store, runs: u64) -> Result<(), SinkError> {
-        let mut import = store.import("2026-01-01T00:00:00Z").unwrap();
+        let mut import = store.import(NOW).unwrap();
         (0..runs).try_for_each(|number| import.event(event(number)))?;
         import.finish().map(drop).map_err(|error| SinkError(Box::new(error)))
+    }
+
+    /// One run of many messages, each different.
+    fn large(messages: usize) -> Sealed {
+        let mut draft = Trajectory::new("test", Task::from_goal("go on"));
+        for number in 0..messages {
+            draft.push(Node::new(Role::User, "user", vec![Part::text(format!("message {number}"))]));
+        }
+        draft.finish(Outcome::unknown());
+        draft.seal(&NativeId::Named("large".to_owned()), Vec::new()).unwrap()
+    }
+
+    /// Makes the first `commits` of a run.
+    fn begin(import: &mut Import<'_>, run: Sealed, commits: usize) {
+        import.waiting.push(Waiting::new(run));
+        for _ in 0..commits {
+            let (plan, whole) = import.planned().unwrap();
+            assert!(!whole);
+            import.write(plan).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_large_run_comes_in_several_commits_and_shows_with_the_last() {
+        let messages = 50_000;
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::create_or_open(dir.path()).unwrap();
+        // What a kill before the last of three commits leaves.
+        begin(&mut store.import(NOW).unwrap(), large(messages), 2);
+        assert_eq!(store.count(&Filter::default()).unwrap(), 0);
+        let report = store.verify(&mut |_, _| {}).unwrap();
+        assert!(report.is_clean(), "{:?}", report.problems);
+        assert_eq!(report.unreferenced_nodes, 40_000);
+
+        let mut import = store.import(NOW).unwrap();
+        import.event(Event::Trajectory(Box::new(large(messages)))).unwrap();
+        assert_eq!(import.finish().unwrap().new_nodes, 10_000, "the others are used again");
+        let report = store.verify(&mut |_, _| {}).unwrap();
+        assert!(report.is_clean(), "{:?}", report.problems);
+        assert_eq!((report.trajectories, report.unreferenced_nodes), (1, 0));
+        let row = &store.list(&Filter::default(), Page::ALL).unwrap()[0];
+        assert_eq!(store.load(row.id).unwrap().nodes.len(), messages);
+    }
+
+    #[test]
+    fn a_large_run_begins_anew_where_another_process_swept_its_messages() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::create_or_open(dir.path()).unwrap();
+        let mut other = Store::create_or_open(dir.path()).unwrap();
+        let mut import = store.import(NOW).unwrap();
+        begin(&mut import, large(30_000), 1);
+        assert_eq!(other.gc().unwrap().nodes, 20_000);
+        import.finish().unwrap();
+        assert!(store.verify(&mut |_, _| {}).unwrap().is_clean());
+        let row = &store.list(&Filter::default(), Page::ALL).unwrap()[0];
+        assert_eq!(store.load(row.id).unwrap().nodes.len(), 30_000);
     }
 
     #[test]

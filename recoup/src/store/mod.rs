@@ -40,6 +40,7 @@ mod verify;
 use std::cell::RefCell;
 use std::fs;
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ pub use self::query::{Filter, Page, Row};
 pub use self::stats::{FormatStats, Stats};
 pub use self::summary::{FormatCounts, ImportSummary, OutcomeCounts};
 pub use self::verify::VerifyReport;
+use crate::failpoint::{self, Failpoint};
 
 /// The database's file name in a project folder.
 const FILE: &str = "store.sqlite";
@@ -160,9 +162,9 @@ impl Store {
     }
 
     /// A transaction that holds the write lock; one whoever holds it keeps short.
-    fn write(&self) -> Result<Transaction<'_>, StoreError> {
+    fn write(&self) -> Result<Writing<'_>, StoreError> {
         self.check_writable()?;
-        Ok(Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?)
+        Ok(Writing(Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?))
     }
 
     /// A transaction that only reads: many small queries then take the file's locks once.
@@ -182,6 +184,23 @@ impl Store {
         let connection = access.open(&self.dir.join(FILE))?;
         prepare(&connection)?;
         Ok(connection)
+    }
+}
+
+/// A transaction that writes; dropped, it changes nothing.
+struct Writing<'a>(Transaction<'a>);
+
+impl Writing<'_> {
+    fn commit(self, point: Failpoint) -> rusqlite::Result<()> {
+        failpoint::commit(point, || self.0.commit())
+    }
+}
+
+impl Deref for Writing<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.0
     }
 }
 
