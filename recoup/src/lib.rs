@@ -39,6 +39,7 @@ pub mod canonical;
 pub mod failpoint;
 pub mod id;
 pub mod json;
+mod parallel;
 pub mod reporter;
 pub mod task;
 pub mod trajectory;

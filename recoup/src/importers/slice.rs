@@ -262,7 +262,7 @@ pub(super) fn file_sha256(source: &Source) -> Result<String, ImportError> {
     }
 }
 
-fn hexadecimal(digest: &[u8]) -> String {
+pub(crate) fn hexadecimal(digest: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
     digest.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
