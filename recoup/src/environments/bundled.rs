@@ -17,7 +17,7 @@ macro_rules! files {
 }
 
 /// Name, manifest, program and policy of each.
-const PACKAGES: [(&str, &str, &str, Option<&str>); 1] = [files!("quest")];
+const PACKAGES: [(&str, &str, &str, Option<&str>); 2] = [files!("quest"), files!("repo", "policy.md")];
 
 /// Names of the bundled environments.
 pub fn names() -> impl Iterator<Item = &'static str> {
