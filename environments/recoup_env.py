@@ -189,6 +189,11 @@ class Episode:
         return self.package.verify(self.task, self.state, self.transcript)
 
 
+def _score(score):
+    """A score as runs record it: a number with a fraction, and the checks by name."""
+    return {"success": score["success"], "score": float(score["score"]), "checks": dict(sorted(score["checks"].items()))}
+
+
 def replay(package, recorded):
     """Runs a recorded episode again; the first difference in words, or None."""
     task = package.generate(recorded["seed"], recorded["difficulty"])
@@ -204,7 +209,7 @@ def replay(package, recorded):
             episode.step(step["action"])
             after = [episode.state, episode.observation, episode.is_error, episode.done]
             yield f"step {number}", after, step["after"]
-        yield "verify", episode.verify(), recorded["verify"]
+        yield "verify", _score(episode.verify()), recorded["verify"]
         if "achieved" in recorded:
             yield "achieved", package.achieved(task, episode.state), recorded["achieved"]
 

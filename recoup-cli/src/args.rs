@@ -94,6 +94,82 @@ pub(crate) enum EnvCommand {
     List,
     /// Run the admission gates that need no student
     Check(CheckArgs),
+    /// Play a task by hand
+    Play(PlayArgs),
+    /// Write tasks for programs that run environments of their own
+    Export(EnvExportArgs),
+    /// Serve tasks to agents and trainers
+    Serve(ServeArgs),
+}
+
+/// Which task of an environment.
+#[derive(Debug, Args)]
+pub(crate) struct TaskArgs {
+    /// Seed of the task
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: u64,
+    /// Difficulty: 1, 2 or 3
+    #[arg(long, value_name = "D", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
+    pub difficulty: u8,
+    /// Family of the task: the first seed of it from `--seed` on
+    #[arg(long, value_name = "NAME")]
+    pub family: Option<String>,
+}
+
+/// What to play.
+#[derive(Debug, Args)]
+pub(crate) struct PlayArgs {
+    /// Name of a bundled environment, or a package's folder
+    pub package: String,
+    #[command(flatten)]
+    pub task: TaskArgs,
+}
+
+/// What to write for whom.
+#[derive(Debug, Args)]
+pub(crate) struct EnvExportArgs {
+    /// Name of a bundled environment, or a package's folder
+    pub package: String,
+    /// Who will read it
+    #[arg(long, value_enum)]
+    pub to: EnvTarget,
+    /// Folder to write into
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Number of tasks; difficulties take turns
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub seeds: u64,
+}
+
+/// Programs that environments are exported to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EnvTarget {
+    /// A Harbor task folder for each seed
+    Harbor,
+    /// A Python module for the library `verifiers`
+    Verifiers,
+}
+
+/// What to serve, and where.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Name of a bundled environment, or a package's folder
+    pub package: String,
+    /// First task; every reset that names no seed takes the next one
+    #[command(flatten)]
+    pub task: TaskArgs,
+    /// Speak MCP on standard input and output, about this one task, instead of opening a port
+    #[arg(long, conflicts_with_all = ["host", "port", "token"])]
+    pub mcp: bool,
+    /// Address to listen on; one that others can reach needs `--token`
+    #[arg(long, value_name = "IP", default_value_t = std::net::IpAddr::from([127, 0, 0, 1]))]
+    pub host: std::net::IpAddr,
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 8000)]
+    pub port: u16,
+    /// What clients must show: `Authorization: Bearer TOKEN`, or `/TOKEN` before the path
+    #[arg(long, value_name = "TOKEN", env = "RECOUP_SERVE_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
 }
 
 /// What to check, and how long.
