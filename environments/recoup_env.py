@@ -124,8 +124,9 @@ def refusal(tools, action):
         if kind(value) not in _TYPES[properties[key]["type"]]:
             return f'Error: the argument "{key}" of {name} must be of type {properties[key]["type"]}.'
         enum = properties[key].get("enum")
-        if enum is not None and value not in enum:
-            return f'Error: the argument "{key}" of {name} must be one of: ' + ", ".join(map(str, enum)) + "."
+        if enum is not None and to_json(value) not in [to_json(option) for option in enum]:
+            options = ", ".join(option if kind(option) == "str" else to_json(option) for option in enum)
+            return f'Error: the argument "{key}" of {name} must be one of: {options}.'
     return None
 
 

@@ -5,8 +5,9 @@
 //! 1. vocabulary: [`trajectory`] (a run as a graph of messages), [`task`], [`verdict`] (what is decided
 //!    about a run), [`id`], [`json`] and [`canonical`] (equal content has equal bytes), [`warning`],
 //!    [`reporter`], [`visible`];
-//! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all;
-//! 3. judging: [`statistics`];
+//! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all,
+//!    [`environments`] are worlds to act in;
+//! 3. judging and acting: [`statistics`], [`rollout`];
 //! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong;
 //! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`report`] explains;
 //! 6. [`pipeline`]: the stages in order.
@@ -44,11 +45,14 @@ pub mod verdict;
 pub mod visible;
 pub mod warning;
 
+pub mod environments;
 pub mod importers;
 pub mod redaction;
 pub mod store;
 
 pub mod statistics;
+
+pub mod rollout;
 
 pub mod triage;
 

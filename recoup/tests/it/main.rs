@@ -17,6 +17,9 @@ mod fuzz_cases;
 mod crash;
 /// Triage and diagnosis: sealed runs, hostile runs, real runs.
 mod diagnosis;
+/// The bundled environments, and what broken packages may not do.
+#[cfg(feature = "packages")]
+mod environments;
 /// What must hold for any bytes; shared with the fuzz targets.
 mod fuzz_properties;
 

@@ -1,0 +1,217 @@
+//! Tools and the check of an action's arguments, before the environment sees it.
+
+use serde_json::{Map, Value};
+
+use super::{EnvironmentError, Fault, field};
+use crate::json::Json;
+use crate::trajectory::Tool;
+
+/// A tool of an environment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    /// Name that calls use.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// True where no call of it changes the state.
+    pub read_only: bool,
+    /// Its parameters, in the order of the schema.
+    pub parameters: Vec<Parameter>,
+    /// Arguments without which a call is refused.
+    pub required: Vec<String>,
+    /// The schema of its arguments as the environment wrote it.
+    pub schema: Json,
+}
+
+/// A parameter of a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Name of the argument.
+    pub name: String,
+    /// What a value must be.
+    pub kind: ArgumentKind,
+    /// The values allowed, where they are listed.
+    pub options: Option<Vec<Value>>,
+}
+
+/// The JSON types of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentKind {
+    /// `string`
+    String,
+    /// `integer`: 64 bits.
+    Integer,
+    /// `number`
+    Number,
+    /// `boolean`
+    Boolean,
+    /// `array`
+    Array,
+    /// `object`
+    Object,
+}
+
+impl ArgumentKind {
+    const ALL: [Self; 6] =
+        [Self::String, Self::Integer, Self::Number, Self::Boolean, Self::Array, Self::Object];
+
+    /// The type's word in a schema.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+
+    /// Whether a value is of the type.
+    pub fn takes(self, value: &Value) -> bool {
+        match self {
+            Self::String => value.is_string(),
+            Self::Integer => value.is_i64(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+            Self::Array => value.is_array(),
+            Self::Object => value.is_object(),
+        }
+    }
+}
+
+impl ToolSpec {
+    /// Reads the list that an environment's `tools` returns.
+    ///
+    /// # Errors
+    /// A [`Fault::Contract`] that names the tool and the field.
+    pub fn read_all(environment: &str, json: &str) -> Result<Vec<Self>, EnvironmentError> {
+        let broken = |what: String| EnvironmentError::new(environment, Fault::Contract, format!("tools: {what}"));
+        let value: Value = serde_json::from_str(json).map_err(|error| broken(error.to_string()))?;
+        let list = value.as_array().ok_or_else(|| broken("not a list".to_owned()))?;
+        let mut tools: Vec<Self> = Vec::with_capacity(list.len());
+        for tool in list {
+            let tool = Self::read(tool).map_err(broken)?;
+            if tools.iter().any(|known| known.name == tool.name) {
+                return Err(broken(format!("`{}` is there twice", tool.name)));
+            }
+            tools.push(tool);
+        }
+        Ok(tools)
+    }
+
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = |name: &str| field(value, name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name = text("name");
+        let is_name = !name.is_empty()
+            && name.len() <= 64
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+        if !is_name {
+            return Err(format!("{name:?} is no name of a tool"));
+        }
+        let schema = field(value, "parameters").ok_or_else(|| format!("`{name}` has no `parameters`"))?;
+        let required: Vec<String> = field(schema, "required")
+            .and_then(Value::as_array)
+            .map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+            .unwrap_or_default();
+        let mut parameters = Vec::new();
+        for (parameter, property) in field(schema, "properties").and_then(Value::as_object).into_iter().flatten() {
+            let word = field(property, "type").and_then(Value::as_str).unwrap_or_default();
+            let kind = ArgumentKind::ALL.into_iter().find(|kind| kind.as_str() == word);
+            parameters.push(Parameter {
+                name: parameter.clone(),
+                kind: kind.ok_or_else(|| format!("`{name}`, parameter `{parameter}`: type {word:?}"))?,
+                options: field(property, "enum").and_then(Value::as_array).cloned(),
+            });
+        }
+        if let Some(unknown) = required.iter().find(|known| parameters.iter().all(|p| p.name != **known)) {
+            return Err(format!("`{name}` requires {unknown:?}, which it does not have"));
+        }
+        Ok(Self {
+            description: text("description"),
+            read_only: field(value, "read_only").and_then(Value::as_bool).unwrap_or(false),
+            parameters,
+            required,
+            schema: Json::from_foreign(&schema.to_string()),
+            name,
+        })
+    }
+
+    /// The tool as trajectories record it.
+    pub fn to_tool(&self) -> Tool {
+        Tool {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            parameters: Some(self.schema.clone()),
+        }
+    }
+
+    fn misfit(&self, arguments: &Map<String, Value>) -> Option<String> {
+        let name = &self.name;
+        if let Some(absent) = self.required.iter().find(|required| !arguments.contains_key(*required)) {
+            return Some(format!("Error: {name} needs the argument \"{absent}\"."));
+        }
+        for (argument, value) in arguments {
+            let Some(parameter) = self.parameters.iter().find(|known| known.name == *argument) else {
+                return Some(format!("Error: {name} has no argument \"{argument}\"."));
+            };
+            if !parameter.kind.takes(value) {
+                let kind = parameter.kind.as_str();
+                return Some(format!("Error: the argument \"{argument}\" of {name} must be of type {kind}."));
+            }
+            if let Some(options) = parameter.options.as_ref().filter(|options| !options.contains(value)) {
+                let options: Vec<String> = options.iter().map(plain).collect();
+                let options = options.join(", ");
+                return Some(format!("Error: the argument \"{argument}\" of {name} must be one of: {options}."));
+            }
+        }
+        None
+    }
+}
+
+/// Why a call fits none of the tools, in words for the agent; `None` where it fits.
+pub(super) fn refusal(tools: &[ToolSpec], tool: &str, arguments: &Value) -> Option<String> {
+    let Some(spec) = tools.iter().find(|known| known.name == tool) else {
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        return Some(format!("Error: there is no tool \"{tool}\". The tools are: {}.", names.join(", ")));
+    };
+    match arguments {
+        Value::Object(arguments) => spec.misfit(arguments),
+        _ => Some(format!("Error: the arguments of {tool} are no JSON object.")),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ToolSpec, refusal};
+
+    #[test]
+    fn a_call_that_fits_no_tool_is_refused_in_words() {
+        let tools = ToolSpec::read_all(
+            "test",
+            r#"[{"name":"go","description":"","parameters":{"type":"object","properties":
+                {"to":{"type":"string","enum":["north","south"]},"far":{"type":"integer"}},"required":["to"]}}]"#,
+        )
+        .unwrap();
+        let refused = |tool: &str, arguments: &str| {
+            refusal(&tools, tool, &serde_json::from_str(arguments).unwrap()).unwrap_or_default()
+        };
+        assert_eq!(refused("go", r#"{"to":"north","far":2}"#), "");
+        assert_eq!(refused("fly", "{}"), r#"Error: there is no tool "fly". The tools are: go."#);
+        assert_eq!(refused("go", "{}"), r#"Error: go needs the argument "to"."#);
+        assert_eq!(
+            refused("go", r#"{"to":"up"}"#),
+            r#"Error: the argument "to" of go must be one of: north, south."#
+        );
+        assert_eq!(
+            refused("go", r#"{"to":"north","far":1.5}"#),
+            r#"Error: the argument "far" of go must be of type integer."#
+        );
+        assert_eq!(refused("go", r#"{"to":"north","how":1}"#), r#"Error: go has no argument "how"."#);
+        assert_eq!(refused("go", "[]"), "Error: the arguments of go are no JSON object.");
+    }
+}

@@ -1,0 +1,41 @@
+//! The environments that come with the program.
+//!
+//! Their files are compiled in, so they run in this process; any other package runs in a worker.
+
+use super::package::{Package, PackageFiles};
+use super::{Environment, EnvironmentError};
+
+macro_rules! files {
+    ($name:literal $(, $policy:literal)?) => {
+        (
+            $name,
+            include_str!(concat!("../../../environments/", $name, "/environment.toml")),
+            include_str!(concat!("../../../environments/", $name, "/environment.star")),
+            None::<&str> $(.or(Some(include_str!(concat!("../../../environments/", $name, "/", $policy)))))?,
+        )
+    };
+}
+
+/// Name, manifest, program and policy of each.
+const PACKAGES: [(&str, &str, &str, Option<&str>); 1] = [files!("quest")];
+
+/// Names of the bundled environments.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PACKAGES.iter().map(|(name, ..)| *name)
+}
+
+/// Files of a bundled environment.
+pub fn files(name: &str) -> Option<PackageFiles> {
+    let (_, manifest, program, policy) = PACKAGES.iter().find(|(known, ..)| *known == name)?;
+    Some(PackageFiles {
+        manifest: (*manifest).to_owned(),
+        program: (*program).to_owned(),
+        policy: policy.map(str::to_owned),
+    })
+}
+
+/// Loads a bundled environment.
+pub fn open(name: &str) -> Option<Result<Box<dyn Environment>, EnvironmentError>> {
+    let files = files(name)?;
+    Some(Package::load(&files).map(|package| Box::new(package) as Box<dyn Environment>))
+}

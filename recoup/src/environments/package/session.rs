@@ -1,0 +1,296 @@
+//! An opened task: every function through bytes, and whole runs in the interpreter's heap.
+
+use std::sync::Arc;
+
+use starlark::values::dict::{AllocDict, DictRef};
+use starlark::values::float::UnpackFloat;
+use starlark::values::list::{AllocList, ListRef};
+use starlark::values::{UnpackValue as _, Value};
+
+use super::program::{Calls, Function, HEAP_KEPT, OpenedTask, Program};
+use super::tree;
+use crate::environments::arguments::refusal;
+use crate::environments::{
+    Action, Driver, EnvironmentError, Exchange, Fault, Goal, Instance, Scene, Score, State, Step, ToolSpec,
+};
+
+/// A task of a package, opened.
+pub(super) struct PackageInstance {
+    program: Arc<Program>,
+    task: OpenedTask,
+    tools: Vec<ToolSpec>,
+}
+
+impl PackageInstance {
+    pub(super) fn new(program: Arc<Program>, task: OpenedTask, tools: Vec<ToolSpec>) -> Self {
+        Self { program, task, tools }
+    }
+
+    /// Runs something with the task on a heap of its own.
+    fn play<T>(
+        &self,
+        body: impl for<'v> FnOnce(&mut Play<'v, '_, '_, '_>) -> Result<T, EnvironmentError>,
+    ) -> Result<T, EnvironmentError> {
+        self.program.scope(|calls| {
+            let task = calls.heap.access_owned_frozen_value(&self.task);
+            body(&mut Play { program: &self.program, tools: &self.tools, task, calls })
+        })
+    }
+}
+
+impl Instance for PackageInstance {
+    fn tools(&self) -> &[ToolSpec] {
+        &self.tools
+    }
+
+    fn start(&mut self) -> Result<(State, String), EnvironmentError> {
+        self.play(|play| {
+            let (state, step) = play.start()?;
+            Ok((play.state(state)?, step.observation))
+        })
+    }
+
+    fn step(&mut self, state: &State, action: &Action) -> Result<(State, Step), EnvironmentError> {
+        self.play(|play| {
+            let before = play.calls.read(state.as_str(), "the state")?;
+            let (after, step) = play.step(before, action)?;
+            Ok((play.state(after)?, step))
+        })
+    }
+
+    fn verify(&mut self, state: &State, transcript: &[Exchange]) -> Result<Score, EnvironmentError> {
+        self.play(|play| {
+            let state = play.calls.read(state.as_str(), "the state")?;
+            let transcript = play.transcript(transcript)?;
+            let score = play.calls.call(Function::Verify, &[play.task, state, transcript])?;
+            play.score(score)
+        })
+    }
+
+    fn expert(&mut self, state: &State) -> Result<Option<Action>, EnvironmentError> {
+        self.play(|play| {
+            let state = play.calls.read(state.as_str(), "the state")?;
+            play.expert(state)
+        })
+    }
+
+    fn achieved(&mut self, state: &State) -> Result<Vec<Goal>, EnvironmentError> {
+        if !self.program.has(Function::Achieved) {
+            return Ok(Vec::new());
+        }
+        self.play(|play| {
+            let state = play.calls.read(state.as_str(), "the state")?;
+            let goals = play.calls.call(Function::Achieved, &[play.task, state])?;
+            play.goals(goals)
+        })
+    }
+
+    fn run(&mut self, from: Option<&State>, driver: &mut dyn Driver) -> Result<State, EnvironmentError> {
+        let mut resumed = from.map(|state| (state.clone(), Step::resumed()));
+        loop {
+            let (state, step, ended) = self.play(|play| play.run(resumed.as_ref(), driver))?;
+            if ended {
+                return Ok(state);
+            }
+            resumed = Some((state, step));
+        }
+    }
+}
+
+/// A task being played on one heap.
+struct Play<'v, 'p, 'a, 'e> {
+    program: &'p Program,
+    tools: &'p [ToolSpec],
+    task: Value<'v>,
+    calls: &'p mut Calls<'v, 'a, 'e>,
+}
+
+impl<'v> Play<'v, '_, '_, '_> {
+    /// Acts until the driver stops, the episode ends (true) or the heap is full (false).
+    fn run(
+        &mut self,
+        from: Option<&(State, Step)>,
+        driver: &mut dyn Driver,
+    ) -> Result<(State, Step, bool), EnvironmentError> {
+        let (mut state, mut step) = match from {
+            Some((state, step)) => (self.calls.read(state.as_str(), "the state")?, step.clone()),
+            None => self.start()?,
+        };
+        loop {
+            if self.calls.heap.allocated_bytes() > HEAP_KEPT {
+                return Ok((self.state(state)?, step, false));
+            }
+            let action = driver.act(&step, &mut HeapScene { play: self, state })?;
+            let Some(action) = action.filter(|_| !step.done) else {
+                return Ok((self.state(state)?, step, true));
+            };
+            (state, step) = self.step(state, &action)?;
+        }
+    }
+
+    fn start(&mut self) -> Result<(Value<'v>, Step), EnvironmentError> {
+        let result = self.calls.call(Function::Start, &[self.task])?;
+        let fields = self.fields(result, Function::Start)?;
+        let step = Step { observation: self.observation(&fields, Function::Start)?, ..Step::default() };
+        Ok((self.field(&fields, "state", Function::Start)?, step))
+    }
+
+    fn step(&mut self, state: Value<'v>, action: &Action) -> Result<(Value<'v>, Step), EnvironmentError> {
+        let heap = self.calls.heap;
+        let action = match action {
+            Action::Say(text) => AllocDict([("say", heap.alloc(&**text))]),
+            Action::Call { tool, arguments } => {
+                let arguments = arguments.to_value();
+                if let Some(observation) = refusal(self.tools, tool, &arguments) {
+                    return Ok((state, Step { observation, is_error: true, done: false }));
+                }
+                let arguments = match tree::alloc(heap, &arguments, 0) {
+                    Ok(arguments) => arguments,
+                    // A number that no package can hold is the policy's doing.
+                    Err(what) => {
+                        let observation = format!("Error: the arguments of {tool} cannot be read: {what}.");
+                        return Ok((state, Step { observation, is_error: true, done: false }));
+                    }
+                };
+                return self.step_value(state, heap.alloc(AllocDict([("tool", heap.alloc(&**tool)), ("arguments", arguments)])));
+            }
+        };
+        self.step_value(state, heap.alloc(action))
+    }
+
+    fn step_value(&mut self, state: Value<'v>, action: Value<'v>) -> Result<(Value<'v>, Step), EnvironmentError> {
+        let result = self.calls.call(Function::Step, &[self.task, state, action])?;
+        let fields = self.fields(result, Function::Step)?;
+        let flag = |name: &str| {
+            let value = self.field(&fields, name, Function::Step)?;
+            value.unpack_bool().ok_or_else(|| self.calls.broken(format!("step: `{name}` is no bool")))
+        };
+        let step = Step {
+            observation: self.observation(&fields, Function::Step)?,
+            is_error: flag("is_error")?,
+            done: flag("done")?,
+        };
+        Ok((self.field(&fields, "state", Function::Step)?, step))
+    }
+
+    fn expert(&mut self, state: Value<'v>) -> Result<Option<Action>, EnvironmentError> {
+        if !self.program.has(Function::Expert) {
+            return Ok(None);
+        }
+        let action = self.calls.call(Function::Expert, &[self.task, state])?;
+        if action.is_none() {
+            return Ok(None);
+        }
+        let json = self.calls.write(action, "the expert's action")?;
+        Action::from_json(&json).map(Some).map_err(|what| self.calls.broken(format!("expert: {what}")))
+    }
+
+    fn state(&self, state: Value<'v>) -> Result<State, EnvironmentError> {
+        let json = self.calls.write(state, "the state")?;
+        let most = self.program.limits().state_bytes;
+        if json.len() as u64 > most {
+            let message = format!("the state has {} bytes; at most {most} are allowed", json.len());
+            return Err(EnvironmentError::new(self.program.environment(), Fault::Limit, message));
+        }
+        Ok(State::new(json))
+    }
+
+    fn transcript(&self, transcript: &[Exchange]) -> Result<Value<'v>, EnvironmentError> {
+        let heap = self.calls.heap;
+        let mut list = Vec::with_capacity(transcript.len());
+        for Exchange { action, step } in transcript {
+            let action = self.calls.read(&action.to_json(), "an action")?;
+            list.push(heap.alloc(AllocDict([
+                ("action", action),
+                ("observation", heap.alloc(step.observation.as_str())),
+                ("is_error", Value::new_bool(step.is_error)),
+            ])));
+        }
+        Ok(heap.alloc(AllocList(list)))
+    }
+
+    fn score(&self, score: Value<'v>) -> Result<Score, EnvironmentError> {
+        let fields = self.fields(score, Function::Verify)?;
+        let success = self.field(&fields, "success", Function::Verify)?.unpack_bool();
+        let success = success.ok_or_else(|| self.calls.broken("verify: `success` is no bool".to_owned()))?;
+        let number = self.field(&fields, "score", Function::Verify)?;
+        let number = UnpackFloat::unpack_value(number).ok().flatten().map(|float| float.0);
+        let score = number.ok_or_else(|| self.calls.broken("verify: `score` is no number".to_owned()))?;
+        if !(0.0..=1.0).contains(&score) || success != (score > 0.5) {
+            let message = format!("verify: success is {success} and score {score}; a success scores above 0.5");
+            return Err(self.calls.broken(message));
+        }
+        let checks = DictRef::from_value(self.field(&fields, "checks", Function::Verify)?);
+        let checks = checks.ok_or_else(|| self.calls.broken("verify: `checks` is no dict".to_owned()))?;
+        let checks = checks.iter().map(|(name, passed)| Some((name.unpack_str()?.to_owned(), passed.unpack_bool()?)));
+        let checks = checks.collect::<Option<_>>();
+        let checks = checks.ok_or_else(|| self.calls.broken("verify: a check is no bool".to_owned()))?;
+        Ok(Score { success, score, checks })
+    }
+
+    fn goals(&self, goals: Value<'v>) -> Result<Vec<Goal>, EnvironmentError> {
+        let list = ListRef::from_value(goals);
+        let list = list.ok_or_else(|| self.calls.broken("achieved: not a list".to_owned()))?;
+        let goal = |value: Value<'v>| {
+            let fields = self.fields(value, Function::Achieved)?;
+            let text = self.field(&fields, "goal", Function::Achieved)?.unpack_str();
+            let text = text.ok_or_else(|| self.calls.broken("achieved: `goal` is no str".to_owned()))?;
+            let task = self.calls.write(self.field(&fields, "task", Function::Achieved)?, "a goal's task")?;
+            Ok(Goal { goal: text.to_owned(), task: task.into() })
+        };
+        list.iter().map(goal).collect()
+    }
+
+    fn fields(&self, value: Value<'v>, function: Function) -> Result<DictRef<'v>, EnvironmentError> {
+        DictRef::from_value(value).ok_or_else(|| {
+            self.calls.broken(format!("{}: returned a value of type {}", function.as_str(), value.get_type()))
+        })
+    }
+
+    fn field(
+        &self,
+        fields: &DictRef<'v>,
+        name: &str,
+        function: Function,
+    ) -> Result<Value<'v>, EnvironmentError> {
+        let missing = || self.calls.broken(format!("{}: the result has no `{name}`", function.as_str()));
+        fields.get_str(name).ok_or_else(missing)
+    }
+
+    fn observation(&self, fields: &DictRef<'v>, function: Function) -> Result<String, EnvironmentError> {
+        let value = self.field(fields, "observation", function)?;
+        let text = value.unpack_str();
+        let text = text.ok_or_else(|| {
+            self.calls.broken(format!("{}: `observation` is of type {}", function.as_str(), value.get_type()))
+        })?;
+        let most = self.program.limits().observation_bytes;
+        if text.len() as u64 > most {
+            let message = format!("an observation has {} bytes; at most {most} are allowed", text.len());
+            return Err(EnvironmentError::new(self.program.environment(), Fault::Limit, message));
+        }
+        Ok(text.to_owned())
+    }
+}
+
+struct HeapScene<'s, 'v, 'p, 'a, 'e> {
+    play: &'s mut Play<'v, 'p, 'a, 'e>,
+    state: Value<'v>,
+}
+
+impl Scene for HeapScene<'_, '_, '_, '_, '_> {
+    fn state(&mut self) -> Result<State, EnvironmentError> {
+        self.play.state(self.state)
+    }
+
+    fn expert(&mut self) -> Result<Option<Action>, EnvironmentError> {
+        self.play.expert(self.state)
+    }
+
+    fn expert_after(&mut self, action: &Action) -> Result<Option<Action>, EnvironmentError> {
+        // On a copy: `step` may change the state it is given.
+        let state = self.play.state(self.state)?;
+        let copy = self.play.calls.read(state.as_str(), "the state")?;
+        let (after, step) = self.play.step(copy, action)?;
+        if step.done { Ok(None) } else { self.play.expert(after) }
+    }
+}

@@ -1,0 +1,111 @@
+//! Rollout: a policy acts in an environment and leaves a trajectory.
+//!
+//! A [`Policy`] keeps nothing between turns: what it does follows from the seed, the transcript so far and
+//! what the scene tells. So a run can be continued from any checkpoint, by another thread or another
+//! day, and two arms that share a seed share their luck until they differ.
+
+use crate::environments::{Action, EnvironmentError, Exchange, Scene, ToolSpec, rand};
+
+/// Chooses actions.
+pub trait Policy: Send + Sync {
+    /// The policy with its parameters, as it is written on the command line (`weak:premature-stop@0.3`).
+    fn name(&self) -> &str;
+
+    /// The next turn.
+    ///
+    /// # Errors
+    /// A [`PolicyError`]; the episode is then recorded with an error, not as a failure.
+    fn act(&self, situation: &Situation<'_>, scene: &mut dyn Scene) -> Result<Turn, PolicyError>;
+
+    /// How it takes advice.
+    fn advice(&self) -> TakesAdvice {
+        TakesAdvice::Never
+    }
+}
+
+/// What a policy knows when it chooses.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// What it was asked to do.
+    pub goal: &'a str,
+    /// The written policy that it must follow, where there is one.
+    pub rules: Option<&'a str>,
+    /// The tools it may call.
+    pub tools: &'a [ToolSpec],
+    /// What the start has shown.
+    pub first_observation: &'a str,
+    /// What was done and seen since.
+    pub transcript: &'a [Exchange],
+    /// Turns taken so far.
+    pub turn: u64,
+    /// Turns left, this one included.
+    pub turns_left: u64,
+    /// Seed of the episode: all chance is [`Situation::draw`]n from it.
+    pub seed: u64,
+    /// What it is told before this turn, in a matched replay.
+    pub advice: Option<&'a Advice>,
+}
+
+impl Situation<'_> {
+    /// A number from 0 to `n` − 1 for this turn; `what` names the choice.
+    pub fn draw(&self, what: &str, n: u64) -> u64 {
+        rand(self.seed, what, self.turn, n)
+    }
+
+    /// True with a probability, drawn for this turn.
+    pub fn chance(&self, what: &str, probability: f64) -> bool {
+        // 53 bits: what a double holds.
+        (self.draw(what, 1 << 53) as f64) < probability * (1_u64 << 53) as f64
+    }
+}
+
+/// What one turn does: calls, of which the first that ends the episode is the last one taken, or words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// What it says beside its actions: its reasoning, never seen by the environment.
+    pub thought: Option<String>,
+    /// Actions, in order; none ends the episode.
+    pub actions: Vec<Action>,
+}
+
+impl From<Action> for Turn {
+    fn from(action: Action) -> Self {
+        Self { thought: None, actions: vec![action] }
+    }
+}
+
+/// What a policy may be told before it acts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// "Reconsider your next action."
+    Reconsider,
+    /// The diagnosis of what went wrong here, without the right action.
+    Diagnosis(String),
+}
+
+/// How a policy takes advice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakesAdvice {
+    /// It does not read it: the arms `reconsider` and `guided` do not apply.
+    Never,
+    /// By a rule that was written for it: results are marked synthetic.
+    Synthetic,
+    /// As a model does, by reading it.
+    Read,
+}
+
+/// A policy did not choose.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// The environment failed while the policy looked at it.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
+    /// The policy itself failed.
+    #[error("policy `{policy}`: {message}")]
+    Policy {
+        /// Its name.
+        policy: String,
+        /// In words.
+        message: String,
+    },
+}
