@@ -1,5 +1,6 @@
 //! Opening an environment by the name that the user typed.
 
+use recoup::environments::package::PackageFiles;
 use recoup::environments::{Environment, bundled};
 
 use crate::failure::Failure;
@@ -13,4 +14,12 @@ pub(super) fn open(name: &str) -> Result<Box<dyn Environment>, Failure> {
             .hint(format!("environments are {}", known.join(", "))));
     };
     Ok(opened?)
+}
+
+/// The files of the package of that name.
+pub(super) fn files(name: &str) -> Result<PackageFiles, Failure> {
+    Ok(match bundled::files(name) {
+        Some(files) => files,
+        None => PackageFiles::read(std::path::Path::new(name))?,
+    })
 }

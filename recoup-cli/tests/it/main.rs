@@ -9,6 +9,11 @@ mod bench;
 /// Collecting: policies in the bundled environments.
 mod collect;
 
+/// Environments: listed, checked, played, exported.
+mod env;
+/// Environments, served to other programs.
+mod serve;
+
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
 

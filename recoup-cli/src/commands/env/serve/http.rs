@@ -4,7 +4,8 @@
 //! bodies, no compression, no pipelining; what a client may not send is refused with its reason.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -14,6 +15,19 @@ const HEAD_MAX: u64 = 16 << 10;
 const HEADERS_MAX: usize = 64;
 /// Longest body, in bytes.
 pub(super) const BODY_MAX: usize = 1 << 20;
+/// Most bytes, and longest wait for some, that a client is heard out before a refusal closes on it.
+const HEARD_OUT_MAX: u64 = 8 << 20;
+const HEARD_OUT_WITHIN: Duration = Duration::from_secs(1);
+
+/// Closes a connection whose client may still be sending: what is unread would make the system cut the
+/// connection, and the last answer with it.
+pub(super) fn hear_out(stream: BufReader<TcpStream>) {
+    let socket = stream.get_ref();
+    let closed = socket.shutdown(Shutdown::Write).and_then(|()| socket.set_read_timeout(Some(HEARD_OUT_WITHIN)));
+    if closed.is_ok() {
+        let _ = io::copy(&mut stream.take(HEARD_OUT_MAX), &mut io::sink());
+    }
+}
 
 /// A request, read whole.
 #[derive(Debug)]

@@ -24,6 +24,24 @@ const INTERNAL_ERROR: i64 = -32603;
 /// A refusal: its code and words.
 type Refused = (i64, String);
 
+/// Whether a message opens a session: a request to `initialize`.
+pub(super) fn opens(message: &str) -> bool {
+    let message: Value = serde_json::from_str(message).unwrap_or_default();
+    message.get("method").is_some_and(|method| method == "initialize") && message.get("id").is_some_and(is_id)
+}
+
+/// The refusal of a message before any session; `None` where it wants no answer. Newer clients first ask for
+/// `server/discover`, and fall back to `initialize` on being told that there is no such method.
+pub(super) fn unopened(message: &str) -> Option<Value> {
+    let message: Value = serde_json::from_str(message).unwrap_or_default();
+    let id = message.get("id").filter(|id| is_id(id))?;
+    Some(refused(id, &(METHOD_NOT_FOUND, "a session begins with initialize".to_owned())))
+}
+
+fn is_id(id: &Value) -> bool {
+    id.is_string() || id.is_number()
+}
+
 /// Answers a message; `None` where it wants no answer.
 pub(super) fn answer(identity: &Identity, episode: &mut Episode, message: &str) -> Option<Value> {
     let message = match serde_json::from_str::<Value>(message) {
@@ -33,7 +51,7 @@ pub(super) fn answer(identity: &Identity, episode: &mut Episode, message: &str) 
     };
     let method = message.get("method").and_then(Value::as_str);
     // Without an id it is a notification; without a method the answer to a request, and this server makes none.
-    let id = message.get("id").filter(|id| id.is_string() || id.is_number());
+    let id = message.get("id").filter(|id| is_id(id));
     let (Some(id), Some(method)) = (id, method) else { return None };
     let none = Map::new();
     let params = message.get("params").and_then(Value::as_object).unwrap_or(&none);

@@ -159,7 +159,7 @@ impl Server {
                 Ok(None) | Err(None) => return,
                 Err(Some(refusal)) => {
                     let _ = refusal.write(&mut out);
-                    return;
+                    return http::hear_out(stream);
                 }
             };
             let closes = request.closes();
@@ -249,22 +249,17 @@ impl Server {
         let identity = self.tasks.environment.identity();
         let Ok(text) = std::str::from_utf8(&request.body) else { return Response::error(400, "not UTF-8") };
         match (method, request.header(HEADER)) {
+            ("POST", None) if !mcp::opens(text) => match mcp::unopened(text) {
+                Some(refusal) => Response::json(200, &refusal),
+                None => Response::empty(202),
+            },
             ("POST", None) => {
                 let mut episode = match self.tasks.reset(&Map::new()) {
                     Ok(episode) => episode,
                     Err(Refused { message, .. }) => return Response::error(500, &message),
                 };
-                let answer = mcp::answer(identity, &mut episode, text);
-                let begins = answer.as_ref().is_some_and(|answer| answer["result"]["serverInfo"].is_object());
-                match answer {
-                    Some(answer) if begins => {
-                        let id = self.sessions.put_new(episode);
-                        Response::json(200, &answer).with(HEADER, id)
-                    }
-                    // The first message must open a session; a modern client's probe gets its error.
-                    Some(answer) if answer.get("error").is_some() => Response::json(200, &answer),
-                    _ => Response::error(400, "a session begins with initialize"),
-                }
+                let answer = mcp::answer(identity, &mut episode, text).unwrap_or_default();
+                Response::json(200, &answer).with(HEADER, self.sessions.put_new(episode))
             }
             ("POST", Some(id)) => match self.sessions.get(id) {
                 None => Response::error(404, "there is no such session"),
