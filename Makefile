@@ -69,6 +69,7 @@ fuzz:
 		mkdir -p fuzz/corpus/$$target && \
 		$(CARGO) fuzz run --fuzz-dir fuzz $$target fuzz/corpus/$$target \
 			recoup/tests/fixtures/fuzz/$$target -- \
+			$$(test -f fuzz/corpus/$$target.dict && echo -dict=fuzz/corpus/$$target.dict) \
 			-max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
 	done
 
