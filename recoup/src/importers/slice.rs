@@ -1,21 +1,25 @@
 //! The slicer: cuts a file into the byte ranges of its records without parsing them.
 //!
-//! A buffered lexer follows strings and brackets only, so a file larger than memory streams through,
+//! A buffered cursor follows strings and brackets only, so a file larger than memory streams through,
 //! one element at a time; a bad element is left out by depth and the next one is found. The slices are
 //! parsed in parallel and come out in order ([`each`]).
 //!
 //! Python writes JSON that JSON is not: `NaN`, `Infinity`, and lone surrogates in strings. Such a
 //! record is rewritten for the parser (the number becomes null, the surrogate U+FFFD), with a loss.
 
+mod cursor;
 mod duplicates;
-mod lexer;
+mod header;
 mod parallel;
 mod python;
+mod records;
+mod scan;
 
 use sha2::{Digest as _, Sha256};
 
-pub use self::lexer::{Records, header};
+pub use self::header::{header, header_before_cut};
 pub use self::parallel::each;
+pub use self::records::Records;
 use super::{Event, ImportError, Sink, SinkError, Source};
 use crate::trajectory::{NativeId, Trajectory};
 use crate::verdict::ReferenceLabel;
