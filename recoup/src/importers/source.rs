@@ -12,6 +12,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+pub(super) use self::members::Members;
 pub use self::paths::sources_from_paths;
 use super::{ImportError, Scoring};
 

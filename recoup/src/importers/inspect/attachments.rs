@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::canonical::write_string;
+use crate::importers::object::Object;
 use crate::importers::value::text;
+use crate::json::Json;
 
 /// Schemes of a reference.
 const SCHEMES: [&str; 2] = ["attachment://", "tc://"];
@@ -44,6 +46,17 @@ impl<'a> Attachments<'a> {
         })
     }
 
+    /// What was not taken of an object and is not empty, with its references filled in.
+    pub(super) fn filled_rest(&self, object: Object<'_>) -> BTreeMap<String, Json> {
+        let mut rest = object.filled_rest();
+        for value in rest.values_mut() {
+            if let Cow::Owned(resolved) = self.resolve_json(value.as_str()) {
+                *value = Json::from_foreign(&resolved);
+            }
+        }
+        rest
+    }
+
     /// True where a reference led nowhere or over the budget, and stayed as it was.
     pub(super) fn left_some(&self) -> bool {
         self.dangling.get()
@@ -75,7 +88,8 @@ impl<'a> Attachments<'a> {
     }
 }
 
-/// The first reference in a text: where it starts and ends, and its hash.
+/// The first reference in a text: where it starts and ends, and its hash. After `attachment://` any word
+/// is one; it leads nowhere unless it is a key.
 fn reference(text: &str) -> Option<(usize, usize, &str)> {
     let mut from = 0;
     while let Some(found) = text.get(from..)?.find("://") {
@@ -83,9 +97,14 @@ fn reference(text: &str) -> Option<(usize, usize, &str)> {
         from = colon + 3;
         let hash = text.get(from..from + HASH_DIGITS);
         let hash = hash.filter(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let scheme = SCHEMES.iter().find(|scheme| text[..from].ends_with(*scheme));
-        if let (Some(hash), Some(scheme)) = (hash, scheme) {
-            return Some((from - scheme.len(), from + HASH_DIGITS, hash));
+        let Some(scheme) = SCHEMES.iter().find(|scheme| text[..from].ends_with(*scheme)) else { continue };
+        let word = || {
+            let is_end = |character: char| !(character.is_ascii_alphanumeric() || "-_".contains(character));
+            let word = text[from..].split(is_end).next()?;
+            (*scheme == SCHEMES[0] && !word.is_empty()).then_some(word)
+        };
+        if let Some(hash) = hash.or_else(word) {
+            return Some((from - scheme.len(), from + hash.len(), hash));
         }
     }
     None
@@ -123,9 +142,16 @@ mod tests {
         let other = format!("attachment://{}", "f".repeat(32));
         with("x", 100, |attachments| {
             assert_eq!(attachments.resolve(&other), other);
-            assert_eq!(attachments.resolve("attachment://short é"), "attachment://short é");
             assert!(attachments.left_some());
         });
+        for (unknown, is_reference) in
+            [("attachment://short é", true), ("see attachment:// and tc://x", false)]
+        {
+            with("x", 100, |attachments| {
+                assert_eq!(attachments.resolve(unknown), unknown);
+                assert_eq!(attachments.left_some(), is_reference, "{unknown}");
+            });
+        }
         let twice = format!("attachment://{HASH}attachment://{HASH}");
         with("abc", 9, |attachments| {
             assert_eq!(attachments.resolve(&twice), format!("abcattachment://{HASH}"));

@@ -39,6 +39,10 @@ pub(super) fn read(
     if messages.is_empty() {
         messages.clone_from(&model_events.last_conversation);
     }
+    if messages.is_empty() {
+        // A sample that failed before its first call was asked all the same.
+        messages = sample.list("input").unwrap_or_default();
+    }
     let mut run = Trajectory::new(FORMAT, Task::named(format!("{FORMAT}/{}/{id}", log.task), ""));
     run.agents.push(Agent { name: "assistant".to_owned(), model: log.model.clone(), system_prompt: None });
     push_messages(&mut run, &messages, &attachments, &model_events)?;
@@ -60,11 +64,11 @@ pub(super) fn read(
     run.hidden.reference = sample.take("metadata").filter(|raw| raw.get() != "{}").map(hidden);
     let store = sample.take("store").filter(|raw| raw.get() != "{}");
     run.extra.extend(store.map(|raw| ("store".to_owned(), hidden(raw))));
-    if attachments.left_some() {
-        sink.loss(Loss::new(FORMAT, "attachments", "a reference leads nowhere or to too much"))?;
-    }
     let native = sample.text("uuid");
-    run.extra.extend(sample.filled_rest());
+    run.extra.extend(attachments.filled_rest(sample));
+    if attachments.left_some() {
+        sink.loss(Loss::new(FORMAT, "attachments", "a reference leads nowhere or to too much and stays"))?;
+    }
     run.extra.extend(json_object(&log.extra).map(|eval| ("eval".to_owned(), eval)));
     record.emit(sink, run, native, Vec::new(), 0)?;
     Ok(())
@@ -138,6 +142,7 @@ fn outcome(
         output.list("choices").and_then(|choices| Object::of(choices.first()?)?.text("stop_reason"));
     let said = |raw| Object::of(raw)?.text("message");
     let error = sample.get("error").and_then(|raw| text(raw).map(Cow::into_owned).or_else(|| said(raw)));
+    let error = error.map(|error| attachments.resolve(&error).into_owned());
     let limit = sample.get("limit").and_then(|raw| Object::of(raw)?.text("type"));
     match (error, limit, stop_reason) {
         // What a sample's error reports is an exception of the harness, a sandbox or a provider.
