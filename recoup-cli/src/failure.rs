@@ -133,6 +133,9 @@ impl From<PipelineError> for Failure {
         match error {
             PipelineError::Store(error) => error.into(),
             PipelineError::Sink(error) => error.into(),
+            PipelineError::Foreign { .. } => Self::user(error.to_string())
+                .code("foreign-file")
+                .hint("name another folder with `--out DIR`, or move the file away"),
             error => Self {
                 origin: Origin::Machine,
                 code: "io",

@@ -21,7 +21,7 @@ pub use self::diagnose::{Diagnosing, diagnose};
 pub use self::export::{AtifExport, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
-pub use self::outlets::{Outlets, PRODUCER, write_outlets};
+pub use self::outlets::{Outlets, PRODUCER, require_own, write_outlets};
 pub use self::summary::{FormatSummary, Summary, summarize};
 use crate::exporters::ExportError;
 use crate::importers::{SinkError, Source, SourceProblem};
@@ -60,6 +60,12 @@ pub enum PipelineError {
     /// A training file could not be written.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// A file would be overwritten that recoup did not write.
+    #[error("{} is no report of recoup's and would be overwritten", path.display())]
+    Foreign {
+        /// The file.
+        path: std::path::PathBuf,
+    },
     /// A file or folder could not be written.
     #[error("cannot write {}", path.display())]
     Io {

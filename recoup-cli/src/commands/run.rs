@@ -16,6 +16,8 @@ use crate::settings::Settings;
 pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
     input.require_runs()?;
+    // Said before the work, not after it.
+    pipeline::require_own(&settings.out)?;
     let mut store = project::create_or_open(settings)?;
     let now = now();
     let config = input.config(&now, settings, &settings.out);

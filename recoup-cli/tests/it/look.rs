@@ -35,6 +35,11 @@ fn a_list_is_filtered_and_paged() {
     assert_eq!(bench.json_lines(&["ls", "--json", "-n", "2", "--offset", "1"]).len(), 2);
     assert_eq!(bench.json_lines(&["ls", "--json", "--model", "none"]).len(), 0);
     insta::assert_snapshot!(bench.snapshot(&["ls", "--outcome", "lost"]));
+    let bogus = bench.snapshot(&["ls", "--format", "bogus"]);
+    assert!(
+        bogus.contains("error: `bogus` is no value of `--format`\n\nhint: use one of inspect, tau2, "),
+        "{bogus}"
+    );
 }
 
 #[test]

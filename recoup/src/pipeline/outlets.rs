@@ -3,7 +3,7 @@
 //! Each run is loaded once, redacted once, and only the redacted form goes on.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use super::diagnose::text_len;
@@ -32,6 +32,16 @@ pub const PRODUCER: &str = concat!("recoup ", env!("CARGO_PKG_VERSION"));
 const TRAINING: &[(&dyn View, &dyn Exporter)] =
     &[(&SuccessSft, &TrlMessages), (&StepMaskedSft, &TrlPromptCompletion)];
 
+/// Heading of every report.
+const TITLE: &str = "What failed, and why";
+/// The reports, and what stands in the head of each that recoup wrote.
+const REPORTS: [(&str, &str); 3] = [
+    ("report.html", "<meta name=generator content=\"recoup "),
+    ("report.md", TITLE),
+    ("report.json", "\"format\": \"recoup.report\""),
+];
+/// Bytes of a report that are searched for it.
+const REPORT_HEAD_BYTES: u64 = 512;
 /// Text of one parallel batch of runs, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
 /// Runs of one batch.
@@ -67,6 +77,7 @@ pub fn write_outlets(
     if let Some(manifests) = current(config.out, &provenance) {
         return Ok(Outlets { manifests, written: false });
     }
+    require_own(config.out)?;
     let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
@@ -77,7 +88,7 @@ pub fn write_outlets(
     let runs = pass(store, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
-        title: "What failed, and why".to_owned(),
+        title: TITLE.to_owned(),
         project: config.project.to_owned(),
         producer: provenance.producer,
         config_hash: provenance.config_hash,
@@ -130,6 +141,24 @@ fn current(out: &Path, provenance: &Provenance) -> Option<Vec<Manifest>> {
             (whole && manifest.inputs_hash == provenance.inputs_hash).then_some(manifest)
         })
         .collect()
+}
+
+/// Refuses a folder where a report stands that recoup did not write: it would be gone.
+///
+/// # Errors
+/// [`PipelineError::Foreign`] with the file's path.
+pub fn require_own(out: &Path) -> Result<(), PipelineError> {
+    for (name, own) in REPORTS {
+        let path = out.join(name);
+        let Ok(file) = fs::File::open(&path) else { continue };
+        let mut head = Vec::new();
+        let read = file.take(REPORT_HEAD_BYTES).read_to_end(&mut head);
+        let is_own = read.is_ok() && memchr::memmem::find(&head, own.as_bytes()).is_some();
+        if !is_own && !head.is_empty() {
+            return Err(PipelineError::Foreign { path });
+        }
+    }
+    Ok(())
 }
 
 /// Writes beside the file and renames, so that a reader sees the old or the new one.
