@@ -9,7 +9,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden examples test-peers bench fuzz setup
+.PHONY: test lint deny docs golden schemas examples test-peers bench fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -34,6 +34,10 @@ docs:
 golden:
 	cd recoup/tests/golden && python3 canonical.py > canonical.jsonl
 	python3 recoup/tests/golden/wilson.py
+
+# JSON Schemas of what recoup writes, from the types that write it; a test fails where they are stale.
+schemas:
+	UPDATE_SCHEMAS=1 $(CARGO) test --release --locked -p recoup --lib schemas
 
 # The example runs are generated; this fails where the files are not what their script writes.
 examples:

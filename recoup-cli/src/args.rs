@@ -92,7 +92,7 @@ pub(crate) struct ImportArgs {
 }
 
 /// How outcomes are read or attached.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct OutcomeArgs {
     /// CSV or JSONL with outcomes by trajectory, session or task id
     #[arg(long, value_name = "FILE")]

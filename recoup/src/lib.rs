@@ -4,12 +4,12 @@
 //!
 //! 1. vocabulary: [`trajectory`] (a run as a graph of messages), [`task`], [`verdict`] (what is decided
 //!    about a run), [`id`], [`json`] and [`canonical`] (equal content has equal bytes), [`warning`],
-//!    [`reporter`], [`visible`];
+//!    [`reporter`], [`visible`], [`artifact`] (what every file that is written starts with);
 //! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all;
 //! 3. judging: [`statistics`];
 //! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong;
 //! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`report`] explains;
-//! 6. [`pipeline`]: the stages in order.
+//! 6. [`pipeline`]: the stages in order; [`answers`]: what commands say to programs.
 //!
 //! ```
 //! use recoup::diagnosis::{DiagnosisConfig, diagnose};
@@ -34,6 +34,7 @@
 
 #![warn(missing_docs)]
 
+pub mod artifact;
 pub mod canonical;
 pub mod id;
 pub mod json;
@@ -60,3 +61,7 @@ pub mod exporters;
 pub mod report;
 
 pub mod pipeline;
+
+pub mod answers;
+#[cfg(test)]
+mod schemas;

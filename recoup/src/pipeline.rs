@@ -13,15 +13,17 @@ mod import;
 mod outcomes;
 mod outlets;
 mod parallel;
+mod settings;
 mod summary;
 
 use std::path::Path;
 
 pub use self::diagnose::{Diagnosing, diagnose};
-pub use self::export::{AtifExport, RefusedRun, export_atif};
+pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
-pub use self::outlets::{Outlets, PRODUCER, require_own, write_outlets};
+pub use self::outlets::{Outlets, require_own, write_outlets};
+pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
 use crate::exporters::ExportError;
 use crate::importers::{SinkError, Source, SourceProblem};
@@ -41,8 +43,8 @@ pub struct PipelineConfig<'a> {
     pub assume_failure: bool,
     /// The project folder, as commands in the report should name it.
     pub project: &'a str,
-    /// Hash of the settings that decide content.
-    pub config_hash: String,
+    /// The settings that decide content.
+    pub settings: ContentSettings,
     /// Folder for the report and the training files.
     pub out: &'a Path,
 }

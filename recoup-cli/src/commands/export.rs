@@ -1,5 +1,6 @@
 //! `recoup export`: runs out, for other programs.
 
+use recoup::answers::Exported;
 use recoup::pipeline::export_atif;
 use recoup::store::{Filter, Page};
 
@@ -24,26 +25,20 @@ pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) 
         project::resolve(&store, &flags.ids)?
     };
     let mut progress = printer.progress();
+    let provenance = project::provenance(&store, &settings.content());
     let export = match flags.format {
-        ExportFormat::Atif => export_atif(&store, &ids, &flags.out, !flags.no_redact, &mut progress)?,
+        ExportFormat::Atif => {
+            export_atif(&store, &ids, &flags.out, !flags.no_redact, provenance, &mut progress)?
+        }
     };
     progress.finish();
     if printer.is_json() {
-        let losses: Vec<_> = export
-            .losses
-            .iter()
-            .map(|(loss, count)| serde_json::json!({ "field": loss.field, "reason": loss.reason, "count": count }))
-            .collect();
-        printer.json(&serde_json::json!({
-            "written": export.written,
-            "refused": export.refused,
-            "losses": losses,
-            "out": flags.out,
-        }));
+        let answer = Exported { export: &export, out: &flags.out.to_string_lossy() };
+        printer.json(&project::answer(&store, settings, answer));
     } else {
         printer.line(format_args!("wrote {} files to {}", export.written, flags.out.display()));
-        for (loss, count) in &export.losses {
-            printer.note(format_args!("  {count} × `{}`: {}", loss.field, loss.reason));
+        for lost in &export.losses {
+            printer.note(format_args!("  {} × `{}`: {}", lost.count, lost.field, lost.reason));
         }
     }
     for refused in &export.refused {

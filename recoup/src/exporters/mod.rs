@@ -15,7 +15,7 @@ mod writer;
 
 use serde_json::Value;
 
-pub use self::manifest::{Manifest, Provenance};
+pub use self::manifest::Manifest;
 pub use self::trl_messages::TrlMessages;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
 pub use self::writer::{ExportError, ExportWriter};

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use super::diagnose::text_len;
 use super::{Imported, PipelineConfig, PipelineError, parallel};
+use crate::artifact::{Artifact, Provenance, pretty};
 use crate::diagnosis::DETECTORS;
 use crate::exporters::{
-    ExportWriter, Exporter, Manifest, PARTIAL, Provenance, TrlMessages, TrlPromptCompletion, partial,
+    ExportWriter, Exporter, Manifest, PARTIAL, TrlMessages, TrlPromptCompletion, partial,
 };
 use crate::importers::Scoring;
 use crate::redaction::{Redacted, redact, redact_name, redact_text};
@@ -23,9 +24,6 @@ use crate::trajectory::{Status, Trajectory};
 use crate::verdict::{Blame, Content, Diagnosis, FailureClass, Finding, Side};
 use crate::views::{Example, Exclusion, StepMaskedSft, SuccessSft, View, ViewInput};
 use crate::warning::Quarantine;
-
-/// Program and version that artifacts name.
-pub const PRODUCER: &str = concat!("recoup ", env!("CARGO_PKG_VERSION"));
 
 /// Training files that the main job writes: a view, and the format that can carry it. TRL reads no
 /// per-message weights, so the masked view goes out one kept step a row.
@@ -69,11 +67,7 @@ pub fn write_outlets(
     config: &PipelineConfig<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<Outlets, PipelineError> {
-    let provenance = Provenance {
-        producer: PRODUCER.to_owned(),
-        config_hash: config.config_hash.clone(),
-        inputs_hash: store.fingerprint()?.to_string(),
-    };
+    let provenance = Provenance::new(config.settings.hash(), store.fingerprint()?.to_string());
     if let Some(manifests) = current(config.out, &provenance) {
         return Ok(Outlets { manifests, written: false });
     }
@@ -90,9 +84,7 @@ pub fn write_outlets(
     let report = report::summarize(&ReportInput {
         title: TITLE.to_owned(),
         project: config.project.to_owned(),
-        producer: provenance.producer,
-        config_hash: provenance.config_hash,
-        inputs_hash: provenance.inputs_hash,
+        provenance: provenance.clone(),
         import: imported.map(import_row),
         runs,
         exports: manifests.iter().map(export_row).collect(),
@@ -105,8 +97,10 @@ pub fn write_outlets(
             })
             .collect(),
     });
-    // The JSON comes last: while it is missing or old, the others are made again.
+    let settings = Artifact::new(provenance, config.settings.clone());
+    // The report's JSON comes last: while it is missing or old, the others are made again.
     for (name, text) in [
+        ("settings.json", pretty(&settings)),
         ("report.html", report::html(&report)),
         ("report.md", report::markdown(&report)),
         ("report.json", report::json(&report)),
@@ -119,17 +113,9 @@ pub fn write_outlets(
 
 /// The manifests that stand in the folder, where all outlets are there and made from the same.
 fn current(out: &Path, provenance: &Provenance) -> Option<Vec<Manifest>> {
-    #[derive(serde::Deserialize)]
-    struct Header {
-        producer: String,
-        config_hash: String,
-        inputs_hash: String,
-    }
-    let header: Header = serde_json::from_slice(&fs::read(out.join("report.json")).ok()?).ok()?;
-    let same = header.producer == provenance.producer
-        && header.config_hash == provenance.config_hash
-        && header.inputs_hash == provenance.inputs_hash;
-    if !same || !out.join("report.html").is_file() || !out.join("report.md").is_file() {
+    let made_from: Provenance = serde_json::from_slice(&fs::read(out.join("report.json")).ok()?).ok()?;
+    let whole = ["report.html", "report.md", "settings.json"].iter().all(|name| out.join(name).is_file());
+    if made_from != *provenance || !whole {
         return None;
     }
     TRAINING
@@ -138,7 +124,7 @@ fn current(out: &Path, provenance: &Provenance) -> Option<Vec<Manifest>> {
             let path = out.join(format!("{}.manifest.json", view.name()));
             let manifest: Manifest = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
             let whole = out.join(format!("{}.jsonl", view.name())).is_file();
-            (whole && manifest.inputs_hash == provenance.inputs_hash).then_some(manifest)
+            (whole && manifest.provenance == *provenance).then_some(manifest)
         })
         .collect()
 }

@@ -4,23 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::artifact::Provenance;
 use crate::trajectory::Status;
 use crate::verdict::{Class, Party, Side};
 use crate::warning::{Loss, Quarantine};
 
 /// Everything a report is made from.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ReportInput {
     /// Heading of the report.
     pub title: String,
     /// The project folder, as the commands in the report should name it.
     pub project: String,
-    /// Program and version that wrote it (`recoup 0.1.0`).
-    pub producer: String,
-    /// Hash of the resolved settings.
-    pub config_hash: String,
-    /// Hash of what was read.
-    pub inputs_hash: String,
+    /// Who makes the report, from what.
+    pub provenance: Provenance,
     /// What the import had to say; `None` where nothing was imported this time.
     pub import: Option<ImportRow>,
     /// Every run of the project; their order does not matter.
@@ -107,6 +104,7 @@ pub struct FindingRow {
 
 /// A cited piece of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuoteRow {
     /// Index of the node it stands in.
     pub node: usize,
@@ -116,6 +114,7 @@ pub struct QuoteRow {
 
 /// One file written for training.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExportRow {
     /// View (`step_masked_sft`).
     pub view: String,
@@ -158,6 +157,7 @@ pub struct ImportRow {
 
 /// A file that was not read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SkippedRow {
     /// The path as the user gave it.
     pub uri: String,

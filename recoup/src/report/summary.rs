@@ -36,9 +36,7 @@ pub fn summarize(input: &ReportInput) -> Report {
     let mut report = Report {
         format: "recoup.report",
         format_version: 1,
-        producer: input.producer.clone(),
-        config_hash: input.config_hash.clone(),
-        inputs_hash: input.inputs_hash.clone(),
+        provenance: input.provenance.clone(),
         title: input.title.clone(),
         project: input.project.clone(),
         blame: blame(&runs, headline.outcomes.failure),

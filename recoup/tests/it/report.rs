@@ -79,9 +79,11 @@ fn input(runs: Vec<RunRow>) -> ReportInput {
     ReportInput {
         title: "failed-runs".to_owned(),
         project: "my project".to_owned(),
-        producer: "recoup 0.1.0".to_owned(),
-        config_hash: "c0ffee".to_owned(),
-        inputs_hash: "decade".to_owned(),
+        provenance: Provenance {
+            producer: "recoup 0.1.0".to_owned(),
+            config_hash: "c0ffee".to_owned(),
+            inputs_hash: "decade".to_owned(),
+        },
         import: Some(ImportRow {
             files: 7,
             unrecognized: vec!["traces/README.md".to_owned()],

@@ -41,7 +41,7 @@ fn page(out: &mut String, report: &Report) -> fmt::Result {
          <meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\
          <meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light dark\">\
          <meta name=referrer content=no-referrer><title>{}</title><style>{STYLE}</style></head><body>{PATTERNS}<main>",
-        Plain(&report.producer),
+        Plain(&report.provenance.producer),
         Plain(&report.title)
     )?;
     opening::opening(out, report)?;

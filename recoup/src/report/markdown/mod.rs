@@ -66,9 +66,9 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(
         out,
         "---\n\n{} · settings {} · inputs {}",
-        code(&report.producer),
-        code(&short_id(&report.config_hash)),
-        code(&short_id(&report.inputs_hash))
+        code(&report.provenance.producer),
+        code(&short_id(&report.provenance.config_hash)),
+        code(&short_id(&report.provenance.inputs_hash))
     )
 }
 

@@ -10,6 +10,7 @@ use crate::warning::{Loss, Quarantine};
 
 /// Success by one attribute.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Breakdown {
     /// `task`, `agent`, `model`, `harness` or `format`.
     pub by: &'static str,
@@ -25,6 +26,7 @@ pub struct Breakdown {
 
 /// Runs that share an attribute.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Group {
     /// The shared value; `None` where the runs do not say, or for the rest.
     pub name: Option<String>,
@@ -38,6 +40,7 @@ pub struct Group {
 
 /// Which runs may be learned from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Learning {
     /// Successful runs on the training side.
     pub successes: u64,
@@ -49,6 +52,7 @@ pub struct Learning {
 
 /// Runs that may not be learned from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KeptOut {
     /// Stable word.
     pub code: String,
@@ -60,6 +64,7 @@ pub struct KeptOut {
 
 /// What the import could not carry or read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ImportSummary {
     /// Files looked at.
     pub files: u64,
@@ -81,6 +86,7 @@ pub struct ImportSummary {
 
 /// A loss with how often it occurred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LossCount {
     /// What was lost.
     pub loss: Loss,
@@ -90,6 +96,7 @@ pub struct LossCount {
 
 /// A run in the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunEntry {
     /// Trajectory id.
     pub id: String,
