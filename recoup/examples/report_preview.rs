@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout)]
 
+use recoup::artifact::Provenance;
 use recoup::report::{
     DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReportInput, RunRow, SkippedRow, html, json,
     markdown, summarize,

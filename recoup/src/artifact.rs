@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub const PRODUCER: &str = concat!("recoup ", env!("CARGO_PKG_VERSION"));
 
 /// Who makes an artifact, from what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Provenance {
     /// Program and version.

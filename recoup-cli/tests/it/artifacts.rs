@@ -18,9 +18,8 @@ fn artifacts_start_with_their_head() {
     bench.write("runs.jsonl", chat_line("one", "sum", Some(false), "the sum is 5"));
     let summary = bench.json(&["run", "runs.jsonl", "--out", "out", "--json"], 0);
     assert_head(&summary, "run");
-    let file = |name: &str| -> Value {
-        serde_json::from_slice(&std::fs::read(bench.path(name)).unwrap()).unwrap()
-    };
+    let file =
+        |name: &str| -> Value { serde_json::from_slice(&std::fs::read(bench.path(name)).unwrap()).unwrap() };
     let files = ["report", "settings", "success_sft.manifest", "step_masked_sft.manifest"];
     for name in files.map(|name| format!("out/{name}.json")) {
         let artifact = file(&name);

@@ -75,7 +75,7 @@ fn failed_to_start(record: &Outline) -> bool {
 fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     let mut file: Object<'_> = record.parse()?;
     match file.list("attempts").filter(|attempts| !attempts.is_empty()) {
-        Some(attempts) => attempts::read(source, record, file, attempts, sink),
+        Some(attempts) => attempts::read(source, record, file, &attempts, sink),
         None => run(source, record, file, Attempt::ONLY, sink),
     }
 }

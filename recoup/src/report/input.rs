@@ -10,7 +10,7 @@ use crate::verdict::{Class, Party, Side};
 use crate::warning::{Loss, Quarantine};
 
 /// Everything a report is made from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReportInput {
     /// Heading of the report.
     pub title: String,

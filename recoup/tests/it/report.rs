@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use recoup::artifact::Provenance;
 use recoup::report::{
     DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, Report, ReportInput, RunRow, SkippedRow, html,
     json, markdown, summarize,

@@ -55,16 +55,18 @@ impl Condenser {
                     self.string = Some(STRING_BYTES_MAX);
                     self.put(b"\"");
                 }
-                b'{' | b'[' => match &mut self.hidden {
-                    Some(depth) => *depth += 1,
-                    None => {
+                b'{' | b'[' => {
+                    if let Some(depth) = &mut self.hidden {
+                        *depth += 1;
+                    } else {
                         self.open.push((byte == b'[').then_some(ELEMENTS_MAX - 1));
                         self.put(&[byte]);
                     }
-                },
-                b'}' | b']' => match &mut self.hidden {
-                    Some(depth @ 1..) => *depth -= 1,
-                    _ => {
+                }
+                b'}' | b']' => {
+                    if let Some(depth @ 1..) = &mut self.hidden {
+                        *depth -= 1;
+                    } else {
                         self.hidden = None;
                         self.open.pop();
                         self.put(&[byte]);
@@ -72,7 +74,7 @@ impl Condenser {
                             return true;
                         }
                     }
-                },
+                }
                 b',' if self.hidden.is_none() => match self.open.last_mut() {
                     Some(Some(0)) => self.hidden = Some(0),
                     Some(Some(left)) => {
@@ -135,7 +137,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::{STRING_BYTES_MAX, first_value};
-    use crate::importers::{Source, detect};
+    use crate::importers::{Importer, Source, detect};
 
     fn condensed(text: &str) -> String {
         let source = Source::from_bytes("x", text.as_bytes(), Arc::default());
@@ -172,6 +174,6 @@ mod tests {
             r#"{{"history":[{history}],"question":"q","question_ID":"i","mistake_agent":"a","mistake_step":"0"}}"#
         );
         let source = Source::from_bytes("1.json", text.into_bytes(), Arc::default());
-        assert_eq!(detect(&source).unwrap().map(|importer| importer.format()), Some("who-and-when"));
+        assert_eq!(detect(&source).unwrap().map(Importer::format), Some("who-and-when"));
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn read(
     source: &Source,
     record: &RawRecord,
     file: Object<'_>,
-    attempts: Vec<&RawValue>,
+    attempts: &[&RawValue],
     sink: &mut dyn Sink,
 ) -> Result<(), Stop> {
     let chosen = file.get("history").map(RawValue::get);
@@ -58,7 +58,7 @@ pub(super) fn read(
                 Stop::Record(error) => {
                     RecordError::new(error.code, format!("attempts[{index}]: {error}")).into()
                 }
-                sink => sink,
+                stop @ Stop::Sink(_) => stop,
             })
         })?;
     }
