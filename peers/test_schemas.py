@@ -68,6 +68,7 @@ def test_answers(binary, one):
         (["stats"], "stats"),
         (["verify"], "verification"),
         (["export", "--format", "atif", "--out", one / "atif"], "exported"),
+        (["export", "--format", "trl-messages", "--out", one / "rows"], "exported_rows"),
         (["run", one / "run.jsonl", "--out", one / "out"], "summary"),
         (["forget", run, "--yes"], "forgetting"),
         (["gc"], "collection"),

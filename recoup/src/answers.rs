@@ -1,5 +1,7 @@
 //! Answers: what a command says under `--json` where no stage's own record says it.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::artifact::Body;
@@ -47,6 +49,20 @@ pub struct Exported<'a> {
 
 impl Body for Exported<'_> {
     const FORMAT: &'static str = "recoup.exported";
+}
+
+/// Training rows that were exported, and where to (`export --format` of rows).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ExportedRows<'a> {
+    /// Rows written, by view.
+    pub exported: BTreeMap<String, u64>,
+    /// The folder.
+    pub out: &'a str,
+}
+
+impl Body for ExportedRows<'_> {
+    const FORMAT: &'static str = "recoup.exported-rows";
 }
 
 /// A run with what was decided about it (`show`).

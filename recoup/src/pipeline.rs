@@ -22,7 +22,7 @@ pub use self::diagnose::{Diagnosing, diagnose};
 pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
-pub use self::outlets::{Outlets, require_own, write_outlets};
+pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
 pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
 use crate::exporters::ExportError;

@@ -7,7 +7,7 @@ use std::path::Path;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::answers::{Exported, Failed, Formats, Found, Labelled, Shown};
+use crate::answers::{Exported, ExportedRows, Failed, Formats, Found, Labelled, Shown};
 use crate::artifact::{Artifact, Body, pretty};
 use crate::exporters::Manifest;
 use crate::id::Hash;
@@ -69,6 +69,7 @@ fn the_schemas_are_those_of_the_types() {
         ("forgetting", artifact::<ForgetReport>()),
         ("labelling", artifact::<Labelled>()),
         ("exported", artifact::<Exported<'_>>()),
+        ("exported_rows", artifact::<ExportedRows<'_>>()),
         ("run", artifact::<Shown>()),
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
