@@ -10,6 +10,7 @@
 mod cursor;
 mod duplicates;
 mod header;
+mod joined;
 mod parallel;
 mod python;
 mod records;
@@ -18,6 +19,7 @@ mod scan;
 use sha2::{Digest as _, Sha256};
 
 pub use self::header::{header, header_before_cut};
+pub(super) use self::joined::{Joined, each_line};
 pub use self::parallel::each;
 pub use self::records::Records;
 use super::{Event, ImportError, Sink, SinkError, Source};
@@ -231,41 +233,6 @@ impl RawRecord {
             Err(Stop::Record(error)) => sink.event(self.quarantine(&error)),
             Err(Stop::Sink(error)) => Err(error),
         }
-    }
-}
-
-/// Several records that together hold one run; they are emitted like one record.
-///
-/// Its SHA-256 is that of the records' bytes, each followed by a line feed, and its span reaches from
-/// the first record to the last.
-pub(super) struct Joined {
-    record: RawRecord,
-    hasher: Sha256,
-}
-
-impl Joined {
-    /// Nothing but the first record's place yet.
-    pub(super) fn new(first: &RawRecord) -> Self {
-        let record =
-            RawRecord { bytes: Vec::new(), sha256: String::new(), losses: Vec::new(), ..first.clone() };
-        Self { record, hasher: Sha256::new() }
-    }
-
-    /// Takes a record in, in file order.
-    pub(super) fn add(&mut self, record: &RawRecord) {
-        self.hasher.update(&record.bytes);
-        self.hasher.update(b"\n");
-        self.record.span.end = record.span.end;
-        for loss in &record.losses {
-            if !self.record.losses.contains(loss) {
-                self.record.losses.push(loss);
-            }
-        }
-    }
-
-    /// What stands for all of them; it holds no bytes.
-    pub(super) fn finish(self) -> RawRecord {
-        RawRecord { sha256: hexadecimal(&self.hasher.finalize()), ..self.record }
     }
 }
 

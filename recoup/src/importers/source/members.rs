@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 
-use super::{Limited, ReadSeek, Source, SourceProblem};
+use super::compression::Limited;
+use super::{ReadSeek, Source, SourceProblem};
 use crate::importers::{ImportError, detect};
 
 impl Source {
