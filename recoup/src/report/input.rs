@@ -29,7 +29,8 @@ pub struct ReportInput {
 }
 
 /// One run with its current verdicts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRow {
     /// Trajectory id in full.
     pub id: String,
@@ -73,16 +74,18 @@ pub struct RunRow {
     pub explanation: Option<String>,
     /// True where every gate admitted the diagnosis.
     pub admitted: bool,
-    /// What the detectors found, in order of node.
+    /// What the detectors found, in order of node. A report counts them and quotes the clearest.
+    #[serde(skip)]
     pub findings: Vec<FindingRow>,
     /// Side of the split.
     pub split: Option<Side>,
     /// Where several scorers ran and none was chosen: `several scorers, none chosen: a, b`.
+    #[serde(skip)]
     pub scorers: Option<String>,
 }
 
 /// One finding on one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FindingRow {
     /// Detector's name.
     pub detector: String,

@@ -418,7 +418,7 @@ fn many_runs_leave_a_readable_report() {
     let report = summarize(&input(runs));
     assert_eq!(report.runs.items.len(), 500);
     assert_eq!(report.runs.left_out, 700);
-    assert!(report.runs.items.iter().all(|run| run.severity >= Some(0.58)), "the worst are kept");
+    assert!(report.runs.items.iter().all(|entry| entry.run.severity >= Some(0.58)), "the worst are kept");
     assert_eq!(report.detectors[0].examples.len(), 3);
     assert_eq!(report.detectors[0].runs.failure, 1200);
     assert!(html(&report).contains("500 of 1,200 runs are listed"));

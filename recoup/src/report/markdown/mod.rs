@@ -159,7 +159,7 @@ fn listed(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out)
 }
 
-fn row(out: &mut String, run: &RunEntry) -> fmt::Result {
+fn row(out: &mut String, RunEntry { run, .. }: &RunEntry) -> fmt::Result {
     let blame = run.blame.map_or("–", wording::party);
     writeln!(
         out,

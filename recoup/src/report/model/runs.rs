@@ -2,10 +2,8 @@
 
 use serde::Serialize;
 
-use super::super::input::SkippedRow;
+use super::super::input::{RunRow, SkippedRow};
 use super::{Capped, Outcomes, Rate};
-use crate::trajectory::Status;
-use crate::verdict::{Class, Party, Side};
 use crate::warning::{Loss, Quarantine};
 
 /// Success by one attribute.
@@ -98,48 +96,9 @@ pub struct LossCount {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunEntry {
-    /// Trajectory id.
-    pub id: String,
-    /// File.
-    pub uri: String,
-    /// Format.
-    pub format: String,
-    /// Task.
-    pub task: String,
-    /// Agent.
-    pub agent: String,
-    /// Model.
-    pub model: Option<String>,
-    /// Outcome.
-    pub outcome: Status,
-    /// Who failed.
-    pub blame: Option<Party>,
-    /// The rule that says so.
-    pub blame_rule: Option<String>,
-    /// A suspicion, the outcome being unknown.
-    pub suspected: bool,
-    /// Failure class.
-    pub class: Option<Class>,
-    /// Finer mode.
-    pub mode: Option<String>,
-    /// Severity.
-    pub severity: Option<f64>,
-    /// Messages.
-    pub nodes: usize,
-    /// Sampled messages.
-    pub steps: usize,
-    /// Decisive node.
-    pub decisive_node: Option<usize>,
-    /// Decisive step.
-    pub decisive_step: Option<usize>,
-    /// Agent that took it.
-    pub responsible: Option<String>,
-    /// Why.
-    pub explanation: Option<String>,
-    /// Whether the gates admitted the diagnosis.
-    pub admitted: bool,
+    /// The run, its long texts cut, without its findings.
+    #[serde(flatten)]
+    pub run: RunRow,
     /// Detectors with an unresolved finding.
     pub detectors: Vec<String>,
-    /// Side of the split.
-    pub split: Option<Side>,
 }
