@@ -17,6 +17,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
+pub(super) use self::content::image_url;
 pub(super) use self::message::push_messages;
 pub(super) use self::tools::tools;
 use super::object::{Object, Text, missing};
