@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use self::attempts::Attempt;
-use self::prompts::Prompts;
 use super::harness_message::message;
 use super::object::Object;
+use super::prompts::{Place, Prompts};
 use super::slice::{self, Stop};
 use super::value::json_object;
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source, instance};
@@ -97,7 +97,7 @@ fn run(
     let mut turns = Vec::new();
     let mut place = None;
     for raw in history {
-        let acted = place.is_some_and(|place: prompts::Place| place.acted);
+        let acted = place.is_some_and(|place: Place| place.acted);
         let mut message = message(raw, acted, &mut run.media)?;
         let is_assistant = message.node.role == Role::Assistant;
         let occurrence = &mut message.node.occurrence;
@@ -123,14 +123,14 @@ fn run(
         node.occurrence.extra = json_object(rest);
     }
     for step in &steps {
-        prompts.walk(&mut run, &step.prompt)?;
+        prompts::walk(&mut prompts, &mut run, &step.prompt)?;
     }
     if steps.iter().any(|step| !step.prompt.is_empty()) {
         let reason = "what a prompt says of a message beside its text is kept once, as in the history";
         sink.loss(Loss::new(FORMAT, "trajectory[].messages", reason))?;
     }
     let (outcome, named_by_file) = describe(&mut run, source, file, attempt);
-    prompts::finish(&mut run, last, outcome);
+    super::prompts::finish(&mut run, last, outcome);
     let native = named_by_file.map(|instance| match attempt.number {
         None => format!("{instance}/{}", record.sha256),
         Some(number) => format!("{instance}/{}/{number}", record.sha256),

@@ -20,6 +20,7 @@ const HASH_DIGITS: usize = 32;
 /// The attachments of one sample.
 pub(super) struct Attachments<'a> {
     texts: BTreeMap<String, &'a RawValue>,
+    limit: usize,
     /// Bytes that may still be filled in: a few references to one large attachment must not fill the
     /// memory.
     budget: Cell<usize>,
@@ -29,7 +30,12 @@ pub(super) struct Attachments<'a> {
 impl<'a> Attachments<'a> {
     /// Attachments by hash, of which at most `budget` bytes are filled in.
     pub(super) fn new(texts: BTreeMap<String, &'a RawValue>, budget: usize) -> Self {
-        Self { texts, budget: Cell::new(budget), dangling: Cell::new(false) }
+        Self { texts, limit: budget, budget: Cell::new(budget), dangling: Cell::new(false) }
+    }
+
+    /// The same attachments, of which nothing is filled in yet.
+    pub(super) fn again(&self) -> Self {
+        Self::new(self.texts.clone(), self.limit)
     }
 
     /// A decoded text with its references filled in. An attachment's own text is not searched again.
