@@ -44,7 +44,10 @@ impl PackageFiles {
             let path = folder.join(name);
             let length = path.metadata().map_err(|error| load(format!("{name}: {error}")))?.len();
             if length > screen::SOURCE_MAX {
-                return Err(load(format!("{name} has {length} bytes; at most {} are read", screen::SOURCE_MAX)));
+                return Err(load(format!(
+                    "{name} has {length} bytes; at most {} are read",
+                    screen::SOURCE_MAX
+                )));
             }
             std::fs::read_to_string(&path).map_err(|error| load(format!("{name}: {error}")))
         };

@@ -145,7 +145,8 @@ impl Program {
         let broken = |what: String| {
             EnvironmentError::new(&self.environment, Fault::Contract, format!("the task: {what}"))
         };
-        let value: serde_json::Value = serde_json::from_str(json).map_err(|error| broken(error.to_string()))?;
+        let value: serde_json::Value =
+            serde_json::from_str(json).map_err(|error| broken(error.to_string()))?;
         let module = Module::with_temp_heap(|scope| {
             let task = tree::alloc(scope.heap(), &value, 0).map_err(broken)?;
             scope.set("task", task);
