@@ -1,7 +1,8 @@
 //! Harbor: a task folder for each seed.
 //!
-//! In the container the agent acts with the command `act`, which keeps the log of its actions. The tests run
-//! that log again in a copy of their own, so no state that the agent could touch decides the reward.
+//! In its container the agent acts with the command `act`, which keeps the log of its actions. The verifier runs
+//! that log again in a container of its own, so no state that the agent could touch decides the reward. The agent could
+//! read the environment's program, and what is hidden with it: harbor gives it a shell.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,7 +22,10 @@ FROM python:3.12-slim
 COPY recoup /opt/recoup
 RUN chmod +x /opt/recoup/act && ln -s /opt/recoup/act /usr/local/bin/act
 WORKDIR /app
+RUN touch actions.jsonl
 ";
+/// The verifier's own image: nothing in it was within the agent's reach.
+const VERIFIER: &str = "FROM python:3.12-slim\nCOPY . /tests\nWORKDIR /app\n";
 const COMMAND: &str = "#!/bin/sh\nexec python3 \"$(dirname \"$(readlink -f \"$0\")\")/act.py\" \"$@\"\n";
 const TEST: &str = "\
 #!/bin/sh
@@ -52,6 +56,7 @@ pub(super) fn files(exported: &Exported<'_>) -> Result<Files, Failure> {
             (at("environment/Dockerfile"), DOCKERFILE.to_owned()),
             (at("environment/recoup/act"), COMMAND.to_owned()),
             (at("environment/recoup/act.py"), ACT.to_owned()),
+            (at("tests/Dockerfile"), VERIFIER.to_owned()),
             (at("tests/test.sh"), TEST.to_owned()),
             (at("tests/score.py"), SCORE.to_owned()),
             (at("solution/solve.sh"), SOLVE.to_owned()),
@@ -75,9 +80,9 @@ fn config(exported: &Exported<'_>, task: &TaskSpec, name: &str) -> String {
     let identity = exported.environment.identity();
     let text = |value: &str| toml::Value::String(value.to_owned()).to_string();
     format!(
-        "schema_version = \"1.4\"\n\n[task]\nname = {}\ndescription = {}\n\n\
+        "schema_version = \"1.4\"\nartifacts = [\"/app/actions.jsonl\"]\n\n[task]\nname = {}\ndescription = {}\n\n\
          [metadata]\nenvironment = {}\nversion = {}\nfamily = {}\ndifficulty = {}\nseed = {}\nlicence = {}\n\n\
-         [agent]\ntimeout_sec = 900.0\n\n[verifier]\ntimeout_sec = 120.0\n\n[environment]\nbuild_timeout_sec = 600.0\n",
+         [agent]\ntimeout_sec = 900.0\n\n[verifier]\nenvironment_mode = \"separate\"\ntimeout_sec = 120.0\n\n[environment]\nbuild_timeout_sec = 600.0\n",
         text(&format!("recoup/{name}")),
         text(&identity.manifest.description),
         text(&identity.manifest.name),
