@@ -23,6 +23,8 @@ const SIGNS: &[(&str, &[&str], f64)] = &[
             "deviating-mutation",
             "wrong-order",
             "mutation-without-lookup",
+            "ungrounded-argument",
+            "premature-stop",
         ],
         0.7,
     ),
