@@ -76,7 +76,7 @@ fn detectors_see_every_habit() {
             let (mut failed, mut seen) = (0, 0);
             let mut fired: BTreeMap<String, usize> = BTreeMap::new();
             for seed in 0..RUNS {
-                let run = recorded(&*environment, &format!("weak:{}@0.5", style.name()), seed);
+                let run = recorded(&*environment, &format!("weak:{}@0.7", style.name()), seed);
                 if run.outcome().status != Status::Failure {
                     continue;
                 }
