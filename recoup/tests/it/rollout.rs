@@ -109,14 +109,13 @@ fn shown(episode: &Episode) -> String {
 #[test]
 fn memory_and_bytes_give_the_same_episode() {
     for name in bundled::names() {
-        for policy in every_policy() {
-            let policy = policies::parse(&policy).unwrap();
-            for seed in 0..2 {
-                let kept = play(name, seed, 1 + (seed % 3) as u8, &*policy, false);
-                let through_bytes = play(name, seed, 1 + (seed % 3) as u8, &*policy, true);
-                assert_eq!(shown(&kept), shown(&through_bytes), "{name} {}", policy.name());
-                assert_eq!(kept.hashes.len(), kept.executed().len() + 1);
-            }
+        for (seed, policy) in every_policy().iter().enumerate() {
+            let policy = policies::parse(policy).unwrap();
+            let (seed, difficulty) = (seed as u64, 1 + (seed % 2) as u8);
+            let kept = play(name, seed, difficulty, &*policy, false);
+            let through_bytes = play(name, seed, difficulty, &*policy, true);
+            assert_eq!(shown(&kept), shown(&through_bytes), "{name} {}", policy.name());
+            assert_eq!(kept.hashes.len(), kept.executed().len() + 1);
         }
     }
 }
@@ -125,14 +124,14 @@ fn memory_and_bytes_give_the_same_episode() {
 fn the_expert_passes_and_every_habit_costs_runs() {
     let passed = |name: &str, policy: &str| {
         let policy = policies::parse(policy).unwrap();
-        (0..6).filter(|seed| play(name, *seed, 2, &*policy, false).succeeded()).count()
+        (0..4).filter(|seed| play(name, *seed, 1, &*policy, false).succeeded()).count()
     };
     for name in bundled::names() {
-        assert_eq!(passed(name, "expert"), 6, "{name}");
+        assert_eq!(passed(name, "expert"), 4, "{name}");
     }
     for style in STYLES {
         let often = format!("weak:{}@0.9", style.name());
-        let harmed = bundled::names().filter(|name| passed(name, &often) < 6).count();
+        let harmed = bundled::names().filter(|name| passed(name, &often) < 4).count();
         // An environment where everything can be made good, and in time, forgives some of them.
         assert!(harmed >= 3, "{often} fails in {harmed} packages");
     }
