@@ -23,6 +23,10 @@ mod environments;
 /// What must hold for any bytes; shared with the fuzz targets.
 mod fuzz_properties;
 
+/// What the detectors see of each bad habit of the weak policies.
+#[cfg(feature = "packages")]
+mod habits;
+
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 
