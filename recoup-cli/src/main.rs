@@ -58,6 +58,7 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Ls(flags) => commands::ls::ls(flags, &settings, printer),
         Command::Show(flags) => commands::show::show(flags, &settings, printer),
         Command::Label(flags) => commands::label::label(flags, &settings, printer),
+        Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
         Command::Stats => commands::stats::stats(&settings, printer),
         Command::Verify => commands::verify::verify(&settings, printer),

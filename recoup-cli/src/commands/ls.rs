@@ -81,6 +81,7 @@ fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
         task: flags.task.clone(),
         harness: flags.harness.clone(),
         text: flags.text.clone(),
+        continuations: flags.continuations,
         ..Filter::default()
     })
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{Store, StoreError, facets, load};
-use crate::id::TrajectoryId;
+use crate::id::{TaskKey, TrajectoryId};
 use crate::verdict::{Content, Verdict};
 
 /// Most verdicts in one transaction.
@@ -50,6 +50,19 @@ impl Store {
         let mut statement = self.connection.prepare_cached(&sql)?;
         let bodies = statement.query_map([self.seq(id)?], |row| row.get::<_, String>(0))?;
         bodies.map(|body| parse(&body?)).collect()
+    }
+
+    /// Every verdict of a kind on the latest revisions, each with its run's task, labels applied: in
+    /// import order of the runs, the current one of each first.
+    pub fn of_kind(&self, kind: &str) -> Result<Vec<(TaskKey, Verdict)>, StoreError> {
+        let sql = format!(
+            "SELECT task, body FROM verdict JOIN trajectory ON trajectory.seq = subject
+             WHERE kind = ?1 AND latest ORDER BY subject, {}",
+            CURRENT_FIRST.replace("seq", "verdict.seq")
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map([kind], |row| Ok((TaskKey(row.get(0)?), row.get::<_, String>(1)?)))?;
+        rows.map(|row| row.map_err(StoreError::from).and_then(|(task, body)| Ok((task, parse(&body)?)))).collect()
     }
 
     /// The verdict of a kind that counts.
