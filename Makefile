@@ -4,6 +4,8 @@ CARGO ?= cargo
 # Peers live outside the checkout, so that a fresh clone finds them again.
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/recoup
 PEERS := $(CACHE)/peers
+# scipy and statsmodels, for golden values.
+GOLDEN := $(CACHE)/golden
 # A Python of at least 3.12 where there is one: harbor needs it, and its tests are skipped without.
 PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HOME)/.pyenv/versions/3.1[2-9]*/bin/python) python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
@@ -31,9 +33,15 @@ docs:
 
 # Golden files are written by programs that share no code with what they check. Never in a commit that
 # changes the logic under test.
-golden:
+golden: $(GOLDEN)/ready
 	cd recoup/tests/golden && python3 canonical.py > canonical.jsonl
-	python3 recoup/tests/golden/wilson.py
+	$(GOLDEN)/bin/python recoup/tests/golden/wilson.py
+	cd recoup/tests/golden && $(GOLDEN)/bin/python inference.py > inference.json
+
+$(GOLDEN)/ready: recoup/tests/golden/requirements.txt
+	python3 -m venv --clear $(GOLDEN)
+	$(GOLDEN)/bin/pip install --quiet -r recoup/tests/golden/requirements.txt
+	touch $@
 
 # The example runs are generated; this fails where the files are not what their script writes.
 examples:

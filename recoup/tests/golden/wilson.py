@@ -1,6 +1,6 @@
 """Writes wilson.json: Wilson intervals as statsmodels computes them.
 
-Run: python -m pip install statsmodels && python recoup/tests/golden/wilson.py
+Run: python -m pip install -r recoup/tests/golden/requirements.txt && python recoup/tests/golden/wilson.py
 """
 
 import json
