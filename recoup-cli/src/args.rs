@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use recoup::rollout::Difficulties;
 use recoup::verdict::Arm;
 
 /// Turn the failed runs of an LLM agent into a better agent.
@@ -64,10 +65,12 @@ pub(crate) enum Command {
     Label(LabelArgs),
     /// Diagnose runs that have not been diagnosed yet
     Diagnose,
-    /// Re-execute failed runs in their environments and prove repairs by matched arms
-    Replay(ReplayArgs),
+    /// Let a policy act in an environment, and keep its runs
+    Collect(CollectArgs),
     /// Write runs in a format that other programs read
     Export(ExportArgs),
+    /// Re-execute failed runs in their environments and prove repairs by matched arms
+    Replay(ReplayArgs),
     /// Count what the project holds
     Stats,
     /// Recompute every hash in the project
@@ -137,38 +140,37 @@ pub(crate) struct RunArgs {
     pub outcomes: OutcomeArgs,
 }
 
-/// Which runs to re-execute, and how.
+/// Who acts where, and how often.
 #[derive(Debug, Args)]
-pub(crate) struct ReplayArgs {
-    /// Ids of runs, or the start of them [default: every failed run]
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
-    /// Arms to run: retry, resample, reconsider, guided, repair
-    #[arg(long, value_name = "ARMS", value_delimiter = ',', value_parser = parse_arm, default_value = "retry,resample,reconsider,guided,repair")]
-    pub arms: Vec<Arm>,
-    /// Continuations of each arm
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub continuations: u32,
-    /// Where repairs come from: `rules`, `expert`, or a JSONL file of `{"run", "step"?, "action", "rationale"?}`
-    #[arg(long, value_name = "SOURCE", default_value = "rules")]
-    pub candidate: String,
-    /// Who continues [default: the policy that acted in the run]
+pub(crate) struct CollectArgs {
+    /// Environment: the name of a bundled one
+    #[arg(long, value_name = "NAME")]
+    pub env: String,
+    /// Who acts: `expert`, `random`, `weak:<style>@<rate>`, `mixture:<a>+<b>@<p>`, `scripted:<JSON>`
     #[arg(long, value_name = "POLICY")]
-    pub policy: Option<String>,
-    /// Find the decisive turn by experiment: until when the expert could save the run, and which turn's
-    /// correction saves it
-    #[arg(long)]
-    pub sweep: bool,
-    /// Put a fault into each of the first N successful runs instead, and keep those that fail by it
-    #[arg(long, value_name = "N", conflicts_with_all = ["ids", "sweep", "candidate", "arms"])]
-    pub inject: Option<usize>,
-    /// Seed of the policies' luck
+    pub policy: String,
+    /// Number of tasks
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub tasks: u64,
+    /// Seed of the choice of tasks and of the policy's luck
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// Most runs to re-execute
-    #[arg(long, value_name = "N")]
-    pub limit: Option<usize>,
-    /// Show what would be re-executed, and stop
+    /// Difficulty: 1, 2, 3 or all
+    #[arg(long, value_name = "D", value_parser = parse_difficulties, default_value = "all")]
+    pub difficulty: Difficulties,
+    /// One family of tasks only
+    #[arg(long, value_name = "NAME")]
+    pub family: Option<String>,
+    /// Runs of each task
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub trials: u32,
+    /// Most turns of a run [default: what the task allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_steps: Option<u64>,
+    /// Keep the state after every step, not its hash only
+    #[arg(long)]
+    pub checkpoints: bool,
+    /// Show what would be run, and stop
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -274,6 +276,42 @@ pub(crate) enum OutcomeChoice {
     Unknown,
 }
 
+/// Which runs to re-execute, and how.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Ids of runs, or the start of them [default: every failed run]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Arms to run: retry, resample, reconsider, guided, repair
+    #[arg(long, value_name = "ARMS", value_delimiter = ',', value_parser = parse_arm, default_value = "retry,resample,reconsider,guided,repair")]
+    pub arms: Vec<Arm>,
+    /// Continuations of each arm
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub continuations: u32,
+    /// Where repairs come from: `rules`, `expert`, or a JSONL file of `{"run", "step"?, "action", "rationale"?}`
+    #[arg(long, value_name = "SOURCE", default_value = "rules")]
+    pub candidate: String,
+    /// Who continues [default: the policy that acted in the run]
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<String>,
+    /// Find the decisive turn by experiment: until when the expert could save the run, and which turn's
+    /// correction saves it
+    #[arg(long)]
+    pub sweep: bool,
+    /// Put a fault into each of the first N successful runs instead, and keep those that fail by it
+    #[arg(long, value_name = "N", conflicts_with_all = ["ids", "sweep", "candidate", "arms"])]
+    pub inject: Option<usize>,
+    /// Seed of the policies' luck
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Most runs to re-execute
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Show what would be re-executed, and stop
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// What to export.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -318,9 +356,13 @@ pub(crate) struct ForgetArgs {
     pub yes: bool,
 }
 
-/// Reads the word of an arm.
-fn parse_arm(text: &str) -> Result<Arm, String> {
-    Arm::from_word(text).ok_or_else(|| "expected retry, resample, reconsider, guided or repair".to_owned())
+/// Reads `1`, `2`, `3` or `all`.
+fn parse_difficulties(text: &str) -> Result<Difficulties, String> {
+    match text {
+        "all" => Ok(Difficulties::All),
+        "1" | "2" | "3" => text.parse().map(Difficulties::Only).map_err(|_| String::new()),
+        _ => Err("expected 1, 2, 3 or all".to_owned()),
+    }
 }
 
 /// Reads a finite number.
@@ -329,6 +371,11 @@ fn parse_score(text: &str) -> Result<f64, String> {
         Ok(score) if score.is_finite() => Ok(score),
         _ => Err("expected a finite number".to_owned()),
     }
+}
+
+/// Reads the word of an arm.
+fn parse_arm(text: &str) -> Result<Arm, String> {
+    Arm::from_word(text).ok_or_else(|| "expected retry, resample, reconsider, guided or repair".to_owned())
 }
 
 /// Reads `64MiB`, `1GiB`, `500kB`, `1048576`.

@@ -29,6 +29,11 @@ impl Hash {
         Self(hasher.finalize().into())
     }
 
+    /// Its first 64 bits, as a seed.
+    pub fn to_seed(self) -> u64 {
+        self.0[..8].iter().rev().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    }
+
     /// Reads 64 hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];

@@ -38,6 +38,7 @@
 pub mod canonical;
 pub mod id;
 pub mod json;
+mod parallel;
 pub mod reporter;
 pub mod task;
 pub mod trajectory;

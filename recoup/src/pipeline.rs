@@ -15,7 +15,6 @@ mod import;
 mod inject;
 mod outcomes;
 mod outlets;
-mod parallel;
 mod replay;
 mod summary;
 mod worlds;

@@ -1,6 +1,8 @@
 //! The verbs: one file each.
 
+pub(crate) mod collect;
 pub(crate) mod diagnose;
+mod environment;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod gc;

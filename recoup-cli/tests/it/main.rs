@@ -6,6 +6,9 @@
 /// A folder to work in, and commands whose exit code and output are snapshots.
 mod bench;
 
+/// Collecting: policies in the bundled environments.
+mod collect;
+
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
 

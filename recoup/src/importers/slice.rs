@@ -262,7 +262,7 @@ pub(super) fn file_sha256(source: &Source) -> Result<String, ImportError> {
     }
 }
 
-fn hexadecimal(digest: &[u8]) -> String {
+pub(crate) fn hexadecimal(digest: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(2 * digest.len());
     for byte in digest {

@@ -7,12 +7,13 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::diagnose::text_len;
-use super::{Imported, PipelineConfig, PipelineError, parallel};
+use super::{Imported, PipelineConfig, PipelineError};
 use crate::diagnosis::DETECTORS;
 use crate::exporters::{
     ExportWriter, Exporter, Manifest, PARTIAL, Provenance, TrlMessages, TrlPromptCompletion, partial,
 };
 use crate::importers::Scoring;
+use crate::parallel;
 use crate::redaction::{Redacted, redact, redact_name, redact_text};
 use crate::report::{
     self, DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReportInput, RunRow, SkippedRow,

@@ -9,7 +9,7 @@ use crate::task::EnvironmentRef;
 use crate::trajectory::Trajectory;
 
 /// Opens an environment by the name that a run records; `None` where there is none of it here.
-pub type Opener<'a> = &'a dyn Fn(&str) -> Option<Result<Box<dyn Environment>, EnvironmentError>>;
+pub type Opener<'a> = &'a (dyn Fn(&str) -> Option<Result<Box<dyn Environment>, EnvironmentError>> + Sync);
 
 /// What runs are replayed in and by.
 pub(super) struct Worlds<'a> {

@@ -42,8 +42,14 @@ mod real_data;
 
 /// Redaction over generated runs.
 mod redaction;
+/// Stored runs executed again: strictness, matched arms, curves.
+#[cfg(feature = "packages")]
+mod replay;
 /// The failure report.
 mod report;
+/// Policies that act in the bundled environments, and the runs they leave.
+#[cfg(feature = "packages")]
+mod rollout;
 /// The project folder: importing, listing, verdicts, split, forgetting.
 mod store;
 
