@@ -208,6 +208,7 @@ fn main() {
         producer: "recoup 0.1.0".into(),
         config_hash: "8d1f0a6c2b7e44a0".into(),
         inputs_hash: "51b7c0dd9a1e33f2".into(),
+        replay: None,
         import: Some(ImportRow {
             files: 214,
             unrecognized: vec!["traces/README.md".into(), "traces/plot.png".into()],

@@ -9,6 +9,7 @@ use recoup::replay::{ArmRate, Comparison, Group, Proposer, ReplayPlan, SweepPlan
 use recoup::rollout::{Policy, policies};
 use recoup::store::Store;
 use recoup::verdict::Arm;
+use recoup::visible::visible_line;
 use serde::Serialize;
 
 use super::project;
@@ -178,10 +179,7 @@ impl<'a> Printed<'a> {
 
 fn say(done: &Replaying, printer: Printer) {
     let summary = &done.summary;
-    let supported = match summary.groups.as_slice() {
-        [] => summary.pairs,
-        groups => groups.iter().map(|group| group.pairs).sum(),
-    };
+    let supported: u64 = summary.groups.iter().map(|group| group.pairs).sum();
     printer.line(format_args!(
         "replayed {supported} of {}, {} now; {} unsupported",
         runs(done.runs as usize),
@@ -198,13 +196,10 @@ fn say(done: &Replaying, printer: Printer) {
     if done.regraded > 0 {
         printer.line(format_args!("{} did not score again as recorded", runs(done.regraded as usize)));
     }
-    if summary.groups.is_empty() {
-        say_group(&summary.arms, &summary.differences, summary.tasks, printer);
-    }
     for group in &summary.groups {
         let title = format!("{} in {}: {} pairs", group.policy, group.environment, group.pairs);
-        printer.line(printer.paint(Look::Bold, title));
-        say_group(&group.arms, &group.differences, group.tasks, printer);
+        printer.line(printer.paint(Look::Bold, visible_line(&title)));
+        say_group(group, printer);
     }
     if !done.claims.is_empty() {
         let claims: Vec<String> = done.claims.iter().map(|(rung, count)| format!("{count} {rung}")).collect();
@@ -212,12 +207,8 @@ fn say(done: &Replaying, printer: Printer) {
     }
 }
 
-fn say_group(
-    arms: &BTreeMap<&'static str, ArmRate>,
-    differences: &BTreeMap<String, Comparison>,
-    tasks: u64,
-    printer: Printer,
-) {
+fn say_group(group: &Group, printer: Printer) {
+    let Group { arms, differences, tasks, .. } = group;
     let mut synthetic = false;
     for arm in Arm::ALL {
         let Some(rate) = arms.get(arm.as_str()) else { continue };

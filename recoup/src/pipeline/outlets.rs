@@ -2,6 +2,7 @@
 //!
 //! Each run is loaded once, redacted once, and only the redacted form goes on.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -12,16 +13,19 @@ use crate::diagnosis::DETECTORS;
 use crate::exporters::{
     ExportWriter, Exporter, Manifest, PARTIAL, Provenance, TrlMessages, TrlPromptCompletion, partial,
 };
+use crate::id::TrajectoryId;
 use crate::importers::Scoring;
 use crate::parallel;
 use crate::redaction::{Redacted, redact, redact_name, redact_text};
 use crate::report::{
-    self, DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReportInput, RunRow, SkippedRow,
+    self, Curves, DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReplayRow, ReportInput, RunRow,
+    SkippedRow,
 };
+use crate::replay;
 use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Row, Store, StoreError};
 use crate::trajectory::{Status, Trajectory};
-use crate::verdict::{Blame, Content, Diagnosis, FailureClass, Finding, Side};
+use crate::verdict::{Blame, Content, Diagnosis, FailureClass, Finding, ReplayPair, Side};
 use crate::views::{Example, Exclusion, StepMaskedSft, SuccessSft, View, ViewInput};
 use crate::warning::Quarantine;
 
@@ -39,6 +43,8 @@ const BATCH_BYTES: usize = 16 << 20;
 const BATCH_RUNS: u64 = 256;
 /// Characters of a quote in the report.
 const QUOTE_CHARS_MAX: usize = 400;
+/// Seed of the report's resampling: the same project, the same intervals.
+const REPORT_SEED: u64 = 0;
 
 /// What stands in the output folder.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +92,7 @@ pub fn write_outlets(
         import: imported.map(import_row),
         runs,
         exports: manifests.iter().map(export_row).collect(),
+        replay: replay_row(store)?,
         detectors: DETECTORS
             .iter()
             .map(|detector| DetectorInfo {
@@ -315,6 +322,50 @@ fn shortened(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// What the replays of the project show: of each run the current pair of each configuration, natural
+/// faults only. `None` where nothing was replayed.
+fn replay_row(store: &Store) -> Result<Option<ReplayRow>, StoreError> {
+    let mut pairs: Vec<(String, TrajectoryId, ReplayPair)> = Vec::new();
+    for (task, verdict) in store.of_kind("replay_pair")? {
+        let Content::ReplayPair(pair) = verdict.content else { continue };
+        // The current one comes first.
+        let known = pairs
+            .iter()
+            .rev()
+            .take_while(|(_, run, _)| *run == verdict.subject)
+            .any(|(_, _, other)| other.config_hash == pair.config_hash);
+        if !pair.injected && !known {
+            pairs.push((task.0, verdict.subject, pair));
+        }
+    }
+    let mut curves: Vec<Curves> = Vec::new();
+    for (task, verdict) in store.of_kind("sweep")? {
+        let Content::Sweep(sweep) = verdict.content else { continue };
+        let run = verdict.subject.to_string();
+        if !sweep.injected && curves.last().is_none_or(|last| last.run != run) {
+            let steps = store.row(verdict.subject)?.steps as usize;
+            curves.push(Curves { run, task: redact_name(&task.0), steps, sweep });
+        }
+    }
+    if pairs.is_empty() && curves.is_empty() {
+        return Ok(None);
+    }
+    let mut claims: BTreeMap<String, u64> = BTreeMap::new();
+    let mut last = None;
+    for (_, verdict) in store.of_kind("claim")? {
+        let Content::Claim(claim) = verdict.content else { continue };
+        if last.replace(verdict.subject) != Some(verdict.subject) {
+            *claims.entry(claim.rung.as_str().to_owned()).or_default() += 1;
+        }
+    }
+    let mut summary = replay::summarize(pairs.iter().map(|(task, _, pair)| (task.as_str(), pair)), REPORT_SEED);
+    for group in &mut summary.groups {
+        group.environment = redact_name(&group.environment);
+        group.policy = redact_name(&group.policy);
+    }
+    Ok(Some(ReplayRow { summary, claims, curves }))
 }
 
 /// Paths and reasons come from folders and records, so they are redacted like everything else.

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::statistics::{Bounds, Clusters, Pair, PairedDifference, Resampling, holm, mcnemar, paired_difference};
+use crate::statistics::{
+    Bounds, Clusters, Pair, PairedDifference, Resampling, holm, mcnemar, paired_difference,
+};
 use crate::verdict::{Arm, ReplayPair};
 
 /// The pre-registered family: treatment and control.
@@ -36,8 +38,7 @@ pub struct ReplaySummary {
     pub differences: BTreeMap<String, Comparison>,
     /// Var_cluster / Var_iid of repair − retry.
     pub design_effect: Option<f64>,
-    /// Every group, the largest first, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Every group, the largest first.
     pub groups: Vec<Group>,
 }
 
@@ -137,9 +138,7 @@ pub fn summarize<'a>(
         summary.differences.clone_from(&largest.differences);
         summary.design_effect = largest.design_effect;
     }
-    if groups.len() > 1 {
-        summary.groups = groups;
-    }
+    summary.groups = groups;
     summary
 }
 
