@@ -40,8 +40,8 @@ pub(crate) fn show(flags: &ShowArgs, settings: &Settings, printer: Printer) -> R
     Ok(Ended::Done)
 }
 
-/// What counts of verdicts that come with the current one of each kind first. Of labels that is all:
-/// each may say something that no other does. A solved run has no failure to explain, whatever was
+/// What counts of verdicts that come with the current one of each kind first. Of labels and of what
+/// replays found that is all: each may say something that no other does. A solved run has no failure to explain, whatever was
 /// decided while it counted as one.
 fn in_force(verdicts: Vec<Verdict>, status: Status) -> Vec<Verdict> {
     let mut kept: Vec<Verdict> = Vec::new();
@@ -54,7 +54,8 @@ fn in_force(verdicts: Vec<Verdict>, status: Status) -> Vec<Verdict> {
             | Content::ReplayPair(_)
             | Content::Repair(_)
             | Content::Sweep(_) => true,
-            Content::Blame(_) | Content::FailureClass(_) | Content::Diagnosis(_) | Content::Claim(_)
+            Content::Claim(_) => status != Status::Success,
+            Content::Blame(_) | Content::FailureClass(_) | Content::Diagnosis(_)
                 if status == Status::Success =>
             {
                 false

@@ -93,6 +93,8 @@ pub(super) fn put(connection: &Connection, subject: i64, verdict: &Verdict) -> R
     }
     let place = match &verdict.content {
         Content::Diagnosis(diagnosis) => diagnosis.rank,
+        // What was once proved stays proved, whatever a later replay of fewer runs could show.
+        Content::Claim(claim) => claim.rung.steps_to_top(),
         _ => 0,
     };
     let body = serde_json::to_string(verdict)

@@ -227,6 +227,11 @@ impl Rung {
     pub const ALL: [Self; 5] =
         [Self::Grounded, Self::Reviewed, Self::BeatsRetry, Self::BeatsReconsider, Self::Transfers];
 
+    /// How many rungs stand above it.
+    pub fn steps_to_top(self) -> u32 {
+        Self::ALL.iter().filter(|rung| **rung > self).count() as u32
+    }
+
     /// The rung's word in records.
     pub fn as_str(self) -> &'static str {
         match self {
