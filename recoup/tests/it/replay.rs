@@ -242,7 +242,7 @@ fn project(policy: &str, tasks: u64) -> (tempfile::TempDir, Store) {
 fn config(threads: usize, proposer: Proposer) -> ReplayConfig<'static> {
     ReplayConfig {
         plan: ReplayPlan { continuations: 2, proposer, ..ReplayPlan::default() },
-        sweep: None,
+        sweep: Some(SweepPlan { continuations_max: 8 }),
         opener: &bundled::open,
         policy: None,
         threads,
@@ -270,7 +270,7 @@ fn pairs(store: &Store) -> Vec<ReplayPair> {
 fn a_project_keeps_the_same_whatever_the_threads_and_does_nothing_twice() {
     let mut kept: Vec<(recoup::id::Hash, Replaying)> = Vec::new();
     for threads in [1, 2, 8] {
-        let (_folder, mut store) = project("weak:wrong-variant@0.3", 24);
+        let (_folder, mut store) = project("weak:premature-stop@0.15", 16);
         let done = replay(&mut store, &config(threads, Proposer::Expert));
         assert!(done.runs > 5 && done.new == done.runs, "{done:?}");
         kept.push((store.fingerprint().unwrap(), done));
@@ -287,21 +287,22 @@ fn a_project_keeps_the_same_whatever_the_threads_and_does_nothing_twice() {
 
 #[test]
 fn an_interrupted_replay_goes_on() {
-    let (_folder, mut store) = project("weak:wrong-variant@0.3", 24);
+    let (_folder, mut store) = project("weak:premature-stop@0.15", 16);
     let ids = pipeline::replayable(&store).unwrap();
     let config = config(2, Proposer::Expert);
     let first = pipeline::replay(&mut store, &ids[..3], &config, &mut ()).unwrap();
     let all = pipeline::replay(&mut store, &ids, &config, &mut ()).unwrap();
     assert_eq!((first.new, all.new), (3, ids.len() as u64 - 3));
-    let (_other, mut whole) = project("weak:wrong-variant@0.3", 24);
+    let (_other, mut whole) = project("weak:premature-stop@0.15", 16);
     assert_eq!(pipeline::replay(&mut whole, &ids, &config, &mut ()).unwrap().summary, all.summary);
 }
 
 #[test]
 fn both_outcomes_are_kept_as_runs_and_only_what_passed_is_a_repair() {
-    let (_folder, mut store) = project("weak:wrong-variant@0.3", 24);
+    let (_folder, mut store) = project("weak:premature-stop@0.15", 16);
     let before = store.list(&Filter::default(), Page::ALL).unwrap().len();
     let done = replay(&mut store, &config(2, Proposer::Expert));
+    assert!(done.decisive.0 > 0 && done.decisive.1 == done.runs, "{done:?}");
     assert_eq!(store.list(&Filter::default(), Page::ALL).unwrap().len(), before, "continuations stand apart");
     let everything = Filter { continuations: true, ..Filter::default() };
     let all = store.list(&everything, Page::ALL).unwrap().len();
@@ -324,7 +325,7 @@ fn both_outcomes_are_kept_as_runs_and_only_what_passed_is_a_repair() {
 
 #[test]
 fn a_changed_record_is_unsupported_and_counted() {
-    let (_folder, mut store) = project("weak:wrong-variant@0.3", 24);
+    let (_folder, mut store) = project("weak:premature-stop@0.15", 16);
     let ids = pipeline::replayable(&store).unwrap();
     let mut run = store.load(ids[0]).unwrap();
     let last = run.nodes.iter().position(|node| node.occurrence.sampled).unwrap() + 1;
