@@ -9,8 +9,8 @@ mod replayed;
 use serde::{Deserialize, Serialize};
 
 pub use self::replayed::{
-    Arm, ArmOutcome, Claim, ContinuationOutcome, DecisiveStep, Divergence, Flip, Recoverable, Repair, ReplayPair,
-    Rung, Sweep, Unsupported,
+    Arm, ArmOutcome, Claim, ContinuationOutcome, DecisiveStep, Divergence, Flip, Recoverable, Repair,
+    ReplayPair, Rung, Sweep, Unsupported,
 };
 use crate::id::{Hash, TrajectoryId, VerdictId};
 use crate::json::Json;

@@ -115,7 +115,8 @@ fn dry_run(
     let mut environments: BTreeMap<String, u64> = BTreeMap::new();
     for id in ids {
         let run = store.effective(*id)?;
-        let name = run.environment.map_or_else(|| "no environment".to_owned(), |environment| environment.name);
+        let name =
+            run.environment.map_or_else(|| "no environment".to_owned(), |environment| environment.name);
         *environments.entry(name).or_default() += 1;
     }
     let continuations = ids.len() * flags.arms.len() * flags.continuations as usize;

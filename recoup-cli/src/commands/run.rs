@@ -21,8 +21,14 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     let now = now();
     let config = input.config(&now, settings, &settings.out);
     let mut progress = printer.progress();
-    let (mut summary, imported) =
-        pipeline::run(&mut store, &input.sources, input.problems.clone(), &config, &bundled::open, &mut progress)?;
+    let (mut summary, imported) = pipeline::run(
+        &mut store,
+        &input.sources,
+        input.problems.clone(),
+        &config,
+        &bundled::open,
+        &mut progress,
+    )?;
     progress.finish();
     summary.report = Some(settings.out.join("report.html").to_string_lossy().into_owned());
     if printer.is_json() {

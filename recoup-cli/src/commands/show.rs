@@ -132,7 +132,10 @@ fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Print
     field("task", visible_controls(&run.task.key.0).into_owned());
     if let Some(origin) = &run.origin {
         let (arm, continuation) = (visible_controls(&origin.arm), origin.continuation);
-        field("origin", format!("{} at node {}, arm {arm}, continuation {continuation}", origin.trajectory, origin.node));
+        field(
+            "origin",
+            format!("{} at node {}, arm {arm}, continuation {continuation}", origin.trajectory, origin.node),
+        );
     }
     let mut status = printer.paint(look, outcome.status.as_str());
     if !outcome.evidence.is_empty() {
@@ -163,7 +166,8 @@ fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Print
                 }
             }
             Content::Sweep(sweep) => {
-                let word = |step: Option<usize>| step.map_or_else(|| "none".to_owned(), |step| step.to_string());
+                let word =
+                    |step: Option<usize>| step.map_or_else(|| "none".to_owned(), |step| step.to_string());
                 let decisive = sweep.decisive.map(|decisive| decisive.step);
                 field(
                     "sweep",
@@ -207,13 +211,7 @@ fn diagnosed(out: &mut String, run: &Trajectory, diagnosis: &Diagnosis, printer:
 }
 
 /// How far the diagnosis is proved, and by which arms.
-fn claimed(
-    out: &mut String,
-    verdicts: &[Verdict],
-    of: VerdictId,
-    diagnosis: &Diagnosis,
-    printer: Printer,
-) {
+fn claimed(out: &mut String, verdicts: &[Verdict], of: VerdictId, diagnosis: &Diagnosis, printer: Printer) {
     let stored = verdicts.iter().find_map(|verdict| match &verdict.content {
         Content::Claim(claim) if claim.of == of => Some(claim.clone()),
         _ => None,

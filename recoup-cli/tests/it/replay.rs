@@ -43,7 +43,10 @@ fn arms_are_compared_with_intervals() {
 fn curves_say_which_step_decided() {
     let bench = collected("weak:premature-stop@0.2");
     let json = bench.json(&["replay", "--sweep", "--candidate", "expert", "--limit", "5", "--json"], 0);
-    assert!(json["decisive"].as_u64() > Some(0) && json["decisive"].as_u64() <= json["sweeps"].as_u64(), "{json}");
+    assert!(
+        json["decisive"].as_u64() > Some(0) && json["decisive"].as_u64() <= json["sweeps"].as_u64(),
+        "{json}"
+    );
     let failed = bench.json_lines(&["ls", "--json", "--outcome", "failure"]);
     let shown = bench.output(&["show", failed[0]["id"].as_str().unwrap()]);
     assert!(String::from_utf8(shown.stdout).unwrap().contains("sweep "));
@@ -64,7 +67,10 @@ fn a_file_proposes_and_says_what_is_wrong_with_it() {
     let bench = collected("weak:wrong-variant@0.4");
     let failed = bench.json_lines(&["ls", "--json", "--outcome", "failure"]);
     let id = failed[0]["id"].as_str().unwrap();
-    bench.write("good.jsonl", format!("{{\"run\":\"{}\",\"step\":0,\"action\":{{\"say\":\"done\"}}}}\n", &id[..12]));
+    bench.write(
+        "good.jsonl",
+        format!("{{\"run\":\"{}\",\"step\":0,\"action\":{{\"say\":\"done\"}}}}\n", &id[..12]),
+    );
     let json = bench.json(&["replay", id, "--candidate", "good.jsonl", "--arms", "repair", "--json"], 0);
     assert_eq!((&json["pairs"], &json["arms"]["repair"]["passed"]), (&1.into(), &0.into()), "{json}");
     bench.write("bad.jsonl", "{\"run\":\"ab\",\"action\":{\"say\":1}}\n");

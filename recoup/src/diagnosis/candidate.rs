@@ -64,9 +64,8 @@ fn grounded(run: &Run<'_>, action: &Action<'_>, finding: &Finding) -> Option<Can
 
 /// Stretches of a text with as many words as a value, of the same shape where it holds digits.
 fn spans<'a>(text: &'a str, like: &str) -> Vec<&'a str> {
-    let shape = |text: &str| -> String {
-        text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect()
-    };
+    let shape =
+        |text: &str| -> String { text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect() };
     let has_digit = like.contains(|c: char| c.is_ascii_digit());
     let found: Vec<Word> = words(text).take(SPANS_MAX).collect();
     let stretches = found.windows(words(like).count().max(1)).filter_map(|window| {
@@ -81,7 +80,8 @@ fn spans<'a>(text: &'a str, like: &str) -> Vec<&'a str> {
 
 /// What the run does when it leaves the repetition at last.
 fn moved_on(run: &Run<'_>, action: &Action<'_>) -> Option<Candidate> {
-    let earlier = |key| run.actions.iter().take_while(|other| other.index < action.index).any(|it| it.key == key);
+    let earlier =
+        |key| run.actions.iter().take_while(|other| other.index < action.index).any(|it| it.key == key);
     let next = run.actions.iter().find(|other| {
         other.is_call && other.index > action.index && other.succeeded() && !earlier(other.key)
     })?;

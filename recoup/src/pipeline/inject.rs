@@ -92,7 +92,8 @@ fn one(
     let (seed, continuations) = (config.plan.seed, 1);
     let matched = Matched { run, environment, policy, seed, continuations };
     let Some(injected) = replay::inject(&matched, &mut reopened, &checkpoints)? else { return Ok(None) };
-    let bodies: Vec<_> = injected.run.bodies.iter().map(|body| (body.hash, body.bytes.clone().into())).collect();
+    let bodies: Vec<_> =
+        injected.run.bodies.iter().map(|body| (body.hash, body.bytes.clone().into())).collect();
     let head = &injected.run.head;
     let unsealed = Trajectory::unseal(&injected.run.record, head.source.clone(), head.key, &bodies).ok();
     let distance = unsealed.and_then(|run| {

@@ -17,11 +17,11 @@ use crate::id::TrajectoryId;
 use crate::importers::Scoring;
 use crate::parallel;
 use crate::redaction::{Redacted, redact, redact_name, redact_text};
+use crate::replay;
 use crate::report::{
     self, Curves, DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReplayRow, ReportInput, RunRow,
     SkippedRow,
 };
-use crate::replay;
 use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Row, Store, StoreError};
 use crate::trajectory::{Status, Trajectory};
@@ -360,7 +360,8 @@ fn replay_row(store: &Store) -> Result<Option<ReplayRow>, StoreError> {
             *claims.entry(claim.rung.as_str().to_owned()).or_default() += 1;
         }
     }
-    let mut summary = replay::summarize(pairs.iter().map(|(task, _, pair)| (task.as_str(), pair)), REPORT_SEED);
+    let mut summary =
+        replay::summarize(pairs.iter().map(|(task, _, pair)| (task.as_str(), pair)), REPORT_SEED);
     for group in &mut summary.groups {
         group.environment = redact_name(&group.environment);
         group.policy = redact_name(&group.policy);

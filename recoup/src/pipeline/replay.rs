@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{PipelineConfig, PipelineError};
 use super::worlds::{Opener, Worlds};
+use super::{PipelineConfig, PipelineError};
 use crate::id::{TrajectoryId, VerdictId};
 use crate::importers::{Event, Sink as _};
 use crate::parallel;
 use crate::replay::{
-    self, Matched, REPLAY_VERSION, Regraded, ReplayError, ReplayPlan, ReplaySummary, Reopened, Subject, SweepPlan,
+    self, Matched, REPLAY_VERSION, Regraded, Reopened, ReplayError, ReplayPlan, ReplaySummary, Subject,
+    SweepPlan,
 };
 use crate::reporter::Reporter;
 use crate::rollout::Policy;
@@ -310,7 +311,8 @@ fn keep(
                 let stored = verdict(run, Content::ReplayPair(pair.clone()));
                 let id = stored.id;
                 verdicts.push(stored);
-                verdicts.extend(replay::repair(id, &pair).map(|repair| verdict(run, Content::Repair(repair))));
+                verdicts
+                    .extend(replay::repair(id, &pair).map(|repair| verdict(run, Content::Repair(repair))));
                 (id, pair)
             }
         };

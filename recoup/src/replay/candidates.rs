@@ -71,10 +71,9 @@ impl Proposer {
                 let rationale = "The environment's expert does this here.".to_owned();
                 Ok(Some(Candidate { action: Json::from_foreign(&action.to_json()), rationale }))
             }
-            Self::File(_) => Ok(self.line(run).map(|line| Candidate {
-                action: line.action.clone(),
-                rationale: line.rationale.clone(),
-            })),
+            Self::File(_) => Ok(self
+                .line(run)
+                .map(|line| Candidate { action: line.action.clone(), rationale: line.rationale.clone() })),
         }
     }
 }
@@ -111,7 +110,9 @@ pub fn action_of(candidate: &Json) -> Option<Action> {
         say: Option<String>,
     }
     match serde_json::from_str(candidate.as_str()).ok()? {
-        Form { tool: Some(tool), arguments: Some(arguments), say: None } => Some(Action::call(tool, arguments)),
+        Form { tool: Some(tool), arguments: Some(arguments), say: None } => {
+            Some(Action::call(tool, arguments))
+        }
         Form { tool: None, arguments: None, say: Some(text) } => Some(Action::say(text)),
         _ => None,
     }

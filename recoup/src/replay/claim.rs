@@ -48,9 +48,7 @@ mod tests {
     use super::{claim, repair};
     use crate::id::{Hash, TrajectoryId, VerdictId};
     use crate::json::Json;
-    use crate::verdict::{
-        Arm, ArmOutcome, Candidate, ContinuationOutcome, Diagnosis, ReplayPair, Rung,
-    };
+    use crate::verdict::{Arm, ArmOutcome, Candidate, ContinuationOutcome, Diagnosis, ReplayPair, Rung};
 
     fn pair(arms: &[(Arm, &[bool])]) -> ReplayPair {
         let outcome = |passed: &bool| ContinuationOutcome {

@@ -142,6 +142,7 @@ fn keep(
         reason: None,
     };
     let sealed = run.seal(&native, vec![label]);
-    let sealed = sealed.map_err(|_| ReplayError::Record { node, reason: "the injected run is not well formed" })?;
+    let sealed =
+        sealed.map_err(|_| ReplayError::Record { node, reason: "the injected run is not well formed" })?;
     Ok(Some(Injected { run: sealed, style, step: turn, node }))
 }

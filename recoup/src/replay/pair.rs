@@ -1,9 +1,9 @@
 //! A replay pair: one run, one turn, every arm; or the reason why there is none.
 
+use super::ReplayError;
 use super::candidates::{Proposer, action_of};
 use super::fork::{Matched, Treatments};
 use super::reopened::Reopened;
-use super::ReplayError;
 use crate::environments::Environment;
 use crate::id::{Hash, VerdictId};
 use crate::rollout::Policy;
@@ -166,4 +166,3 @@ impl Subject<'_> {
         reopened.recorded.turn_of(node).ok_or(ReplayError::NotATurn(node))
     }
 }
-

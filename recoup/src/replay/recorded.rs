@@ -64,11 +64,15 @@ impl Recorded {
         let mut turns = Vec::new();
         while let Some((position, node)) = nodes.next() {
             if !node.occurrence.sampled {
-                return Err(ReplayError::Record { node: position, reason: "no action has asked for this message" });
+                return Err(ReplayError::Record {
+                    node: position,
+                    reason: "no action has asked for this message",
+                });
             }
             let mut turn = RecordedTurn::open(position, node)?;
             for action in 0..turn.actions.len() {
-                let role = if matches!(turn.actions[action], Action::Say(_)) { Role::User } else { Role::Tool };
+                let role =
+                    if matches!(turn.actions[action], Action::Say(_)) { Role::User } else { Role::Tool };
                 let answer = nodes.next_if(|(_, node)| !node.occurrence.sampled && node.role == role);
                 match answer {
                     Some((position, node)) => turn.seen.push(answered(position, node)?),

@@ -1,8 +1,8 @@
 //! Re-grading: a run executed again to its end and scored anew. The same actions must show the same and
 //! score the same; where they do not, the failure is not the agent's.
 
-use super::reopened::Reopened;
 use super::ReplayError;
+use super::reopened::Reopened;
 use crate::environments::Environment;
 use crate::trajectory::{Outcome, Status, Trajectory};
 use crate::verdict::{Blame, Party};

@@ -43,7 +43,8 @@ impl Reopened {
             let recorded = recorded.version.clone().unwrap_or_default();
             return Err(ReplayError::Version { environment: name.clone(), recorded, known: version });
         }
-        let reset = recorded.reset.as_ref().and_then(|reset| serde_json::from_str::<Reset>(reset.as_str()).ok());
+        let reset =
+            recorded.reset.as_ref().and_then(|reset| serde_json::from_str::<Reset>(reset.as_str()).ok());
         let Some(Reset { seed, difficulty: difficulty @ 1..=3 }) = reset else {
             return Err(ReplayError::Reset { environment: name.clone() });
         };

@@ -108,10 +108,7 @@ pub struct Comparison {
 }
 
 /// Counts what pairs, each with its task's key, show. Resampling draws from `seed`.
-pub fn summarize<'a>(
-    pairs: impl IntoIterator<Item = (&'a str, &'a ReplayPair)>,
-    seed: u64,
-) -> ReplaySummary {
+pub fn summarize<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a ReplayPair)>, seed: u64) -> ReplaySummary {
     let mut summary = ReplaySummary::default();
     let mut groups: BTreeMap<(bool, String), Vec<(&str, &ReplayPair)>> = BTreeMap::new();
     for (task, pair) in pairs {
@@ -120,7 +117,9 @@ pub fn summarize<'a>(
                 summary.unsupported += 1;
                 *summary.reasons.entry(reason.code.clone()).or_default() += 1;
             }
-            None => groups.entry((pair.injected, pair.config_hash.to_string())).or_default().push((task, pair)),
+            None => {
+                groups.entry((pair.injected, pair.config_hash.to_string())).or_default().push((task, pair))
+            }
         }
     }
     let mut groups: Vec<Group> = groups

@@ -92,8 +92,11 @@ pub(super) fn replayed(replays: &Replays) -> String {
         text.push_str(&format!(" Not replayed: {}.", reasons.join(", ")));
     }
     if !replays.claims.is_empty() {
-        let claims: Vec<String> =
-            replays.claims.iter().map(|(rung, count)| format!("{} {}", number(*count), rung.replace('_', " "))).collect();
+        let claims: Vec<String> = replays
+            .claims
+            .iter()
+            .map(|(rung, count)| format!("{} {}", number(*count), rung.replace('_', " ")))
+            .collect();
         text.push_str(&format!(" Diagnoses by what is proved: {}.", claims.join(", ")));
     }
     text

@@ -62,7 +62,8 @@ impl Store {
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let rows = statement.query_map([kind], |row| Ok((TaskKey(row.get(0)?), row.get::<_, String>(1)?)))?;
-        rows.map(|row| row.map_err(StoreError::from).and_then(|(task, body)| Ok((task, parse(&body)?)))).collect()
+        rows.map(|row| row.map_err(StoreError::from).and_then(|(task, body)| Ok((task, parse(&body)?))))
+            .collect()
     }
 
     /// The verdict of a kind that counts.

@@ -3,7 +3,9 @@
 use recoup::environments::{Environment, bundled};
 use recoup::importers::Sink as _;
 use recoup::pipeline::{self, ReplayConfig, Replaying};
-use recoup::replay::{Checkpoints, Matched, Proposer, Recorded, Reopened, ReplayError, ReplayPlan, SweepPlan, Treatments};
+use recoup::replay::{
+    Checkpoints, Matched, Proposer, Recorded, Reopened, ReplayError, ReplayPlan, SweepPlan, Treatments,
+};
 use recoup::rollout::policies;
 use recoup::rollout::{self, Conditions, Difficulties, Keep, Plan, Policy, Recording};
 use recoup::store::{Filter, Page, Store};
@@ -61,7 +63,9 @@ fn a_stored_run_executes_again_and_its_checkpoints_go_on_as_it_did() {
         for turn in 0..=all.turns() {
             let until = reopened.execute(Some(turn)).unwrap();
             assert_eq!(until.state(turn), all.state(turn), "turn {turn}");
-            let (Some(mut state), Some(prefix)) = (all.state(turn).cloned(), all.before(turn)) else { continue };
+            let (Some(mut state), Some(prefix)) = (all.state(turn).cloned(), all.before(turn)) else {
+                continue;
+            };
             let seen: usize = prefix.turns.iter().map(|turn| turn.exchanges).sum();
             for exchange in &all.executed()[seen..] {
                 let (next, step) = reopened.instance.step(&state, &exchange.action).unwrap();
@@ -83,7 +87,9 @@ fn every_mutated_observation_is_caught_where_it_stands() {
             }
             for place in 0..3 {
                 let mut mutated = run.clone();
-                let Some(text) = observation(&mut mutated, position).filter(|text| !text.is_empty()) else { continue };
+                let Some(text) = observation(&mut mutated, position).filter(|text| !text.is_empty()) else {
+                    continue;
+                };
                 let at = text.floor_char_boundary(text.len() * place / 3);
                 let rest = text.split_off(at);
                 let mut rest = rest.chars();
@@ -208,7 +214,8 @@ fn a_sweep_finds_until_when_a_run_could_be_saved_and_what_decided_it() {
             seed: 5,
             continuations: 1,
         };
-        let sweep = recoup::replay::sweep(&matched, &mut reopened, &checkpoints, SweepPlan::default()).unwrap();
+        let sweep =
+            recoup::replay::sweep(&matched, &mut reopened, &checkpoints, SweepPlan::default()).unwrap();
         assert!(sweep.is_monotone && sweep.recoverability[0].recovered, "{sweep:?}");
         let last = checkpoints.turns() - 1;
         assert_eq!(sweep.last_recoverable, Some(last), "{sweep:?}");

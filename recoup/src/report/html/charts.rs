@@ -211,7 +211,9 @@ pub(super) fn curves(out: &mut String, curves: &Curves) -> fmt::Result {
     let words: Vec<String> = sweep
         .flips
         .iter()
-        .map(|flip| format!("step {}: {:+.2} ({:+.2} to {:+.2})", flip.step, flip.effect, flip.low, flip.high))
+        .map(|flip| {
+            format!("step {}: {:+.2} ({:+.2} to {:+.2})", flip.step, flip.effect, flip.low, flip.high)
+        })
         .collect();
     let last = sweep.last_recoverable.map_or_else(|| "no step".to_owned(), |last| format!("step {last}"));
     write!(

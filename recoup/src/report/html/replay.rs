@@ -95,11 +95,7 @@ fn forest(out: &mut String, group: &Group) -> fmt::Result {
 }
 
 fn support(difference: &Comparison) -> String {
-    format!(
-        "{}, {}",
-        counted(difference.pairs, "pair", "pairs"),
-        counted(difference.tasks, "task", "tasks")
-    )
+    format!("{}, {}", counted(difference.pairs, "pair", "pairs"), counted(difference.tasks, "task", "tasks"))
 }
 
 fn curves(out: &mut String, replays: &Replays) -> fmt::Result {

@@ -20,7 +20,9 @@ pub(super) fn replay(out: &mut String, report: &Report) -> fmt::Result {
         for arm in Arm::ALL {
             let Some(rate) = group.arms.get(arm.as_str()) else { continue };
             let interval = match (rate.low, rate.high) {
-                (Some(low), Some(high)) => format!(" ({}–{})", percent(low).trim_end_matches('%'), percent(high)),
+                (Some(low), Some(high)) => {
+                    format!(" ({}–{})", percent(low).trim_end_matches('%'), percent(high))
+                }
                 _ => String::new(),
             };
             writeln!(
