@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(debug_assertions)]
+use recoup::failpoint::{Failpoint, Side};
 use recoup::rollout::Difficulties;
 use recoup::verdict::Arm;
 
@@ -37,6 +39,10 @@ pub(crate) struct Global {
     /// When to use colors
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
+    /// Stop dead at a failpoint (`before-import`): the tests' way to be killed at a chosen instant
+    #[cfg(debug_assertions)]
+    #[arg(long, global = true, hide = true, value_parser = parse_failpoint)]
+    pub stop_at: Option<(Failpoint, Side)>,
 }
 
 /// When to use colors.
@@ -354,6 +360,14 @@ pub(crate) struct ForgetArgs {
     /// Do not ask
     #[arg(long, short)]
     pub yes: bool,
+}
+
+/// Reads a side and the name of a failpoint.
+#[cfg(debug_assertions)]
+fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
+    let sides = Side::ALL.into_iter().flat_map(|side| Failpoint::ALL.iter().map(move |point| (*point, side)));
+    let mut named = sides.filter(|(point, side)| format!("{}-{}", side.as_str(), point.as_str()) == text);
+    named.next().ok_or_else(|| "no such failpoint".to_owned())
 }
 
 /// Reads `1`, `2`, `3` or `all`.

@@ -31,6 +31,14 @@ enum Ended {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    #[cfg(debug_assertions)]
+    if let Some(wanted) = arguments.global.stop_at {
+        recoup::failpoint::watch(move |point, side| {
+            if (point, side) == wanted {
+                std::process::abort();
+            }
+        });
+    }
     let printer = Printer::new(&arguments.global);
     match run(&arguments, printer) {
         Ok(Ended::Done) => ExitCode::SUCCESS,

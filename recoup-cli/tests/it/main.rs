@@ -26,5 +26,9 @@ mod bad_input;
 
 /// Files that hold one bad byte or key, and files of which nothing can be read.
 mod damaged;
+
+/// Stopped at every commit and rename, and started again.
+mod failpoints;
+
 /// Nothing that was planted in a trace stands in any file that the program writes.
 mod redaction;
