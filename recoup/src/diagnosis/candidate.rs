@@ -23,14 +23,22 @@ const SPANS_MAX: usize = 4096;
 /// The repair of a finding, or `None`.
 pub(crate) fn candidate(run: &Run<'_>, finding: &Finding) -> Option<Candidate> {
     let action = run.actions.iter().find(|action| action.is_call && action.node == finding.node);
-    match (finding.detector.as_str(), action) {
+    let proposed = match (finding.detector.as_str(), action) {
         ("unknown-tool", Some(action)) => misspelled(run, action),
         ("schema-violation", Some(action)) => retyped(run, action),
         ("ungrounded-argument", Some(action)) => grounded(run, action, finding),
         ("repeated-call" | "loop", Some(action)) => moved_on(run, action),
         ("premature-stop" | "claimed-action", None) => looked_again(run, finding.node),
         _ => None,
-    }
+    };
+    proposed.filter(|candidate| is_taken(run, &candidate.action.to_value()))
+}
+
+/// Whether a tool is offered that takes such a call.
+fn is_taken(run: &Run<'_>, call: &Value) -> bool {
+    let tool = call.get("name").and_then(Value::as_str).and_then(|name| run.trajectory.tool(name));
+    let Some((tool, arguments)) = tool.zip(call.get("arguments")) else { return false };
+    tool.parameters.as_ref().is_none_or(|schema| violation(&schema.to_value(), arguments).is_none())
 }
 
 /// The same call with the value that the run had seen and that is most like the one it made up.

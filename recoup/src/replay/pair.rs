@@ -125,7 +125,14 @@ impl Subject<'_> {
         let policy = self.policy.map_err(|name| ReplayError::UnknownPolicy(name.to_owned()))?;
         pair.config_hash = reopened.config_hash(self.run, environment, policy.name());
         let diagnosis = self.diagnosis.map(|(_, diagnosis)| diagnosis);
-        let turn = self.turn(plan, &reopened, diagnosis)?;
+        let turn = match self.turn(plan, &reopened, diagnosis) {
+            Ok(turn) => turn,
+            // That the record cannot be reproduced is the weightier reason.
+            Err(error) => {
+                reopened.execute(None)?;
+                return Err(error);
+            }
+        };
         let original = reopened.recorded.turns.get(turn).ok_or(ReplayError::NotATurn(turn))?;
         (pair.node, pair.step) = (original.node, turn);
         let checkpoints = reopened.execute(Some(turn))?;
