@@ -80,7 +80,7 @@ fn a_stored_run_executes_again_and_its_checkpoints_go_on_as_it_did() {
 #[test]
 fn every_mutated_observation_is_caught_where_it_stands() {
     let mut mutations = 0;
-    for (environment, run) in runs(11) {
+    for (environment, run) in runs(5) {
         for (position, node) in run.nodes.iter().enumerate() {
             if node.occurrence.sampled || node.role == Role::System {
                 continue;
@@ -105,7 +105,7 @@ fn every_mutated_observation_is_caught_where_it_stands() {
             }
         }
     }
-    assert!(mutations > 300, "{mutations}");
+    assert!(mutations > 100, "{mutations}");
 }
 
 /// The text that the environment has shown in a message.
