@@ -68,6 +68,7 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Label(flags) => commands::label::label(flags, &settings, printer),
         Command::Collect(flags) => commands::collect::collect(flags, &settings, printer),
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
+        Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),
         Command::Stats => commands::stats::stats(&settings, printer),
         Command::Verify => commands::verify::verify(&settings, printer),
         Command::Gc => commands::gc::gc(&settings, printer),

@@ -18,6 +18,9 @@ mod import;
 /// Listing, showing, labelling, forgetting.
 mod look;
 
+/// Failed runs re-executed, and repairs proved by matched arms.
+mod replay;
+
 /// The main job on the bundled examples and on the shared traces.
 mod run;
 

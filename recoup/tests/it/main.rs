@@ -46,6 +46,9 @@ mod real_data;
 
 /// Redaction over generated runs.
 mod redaction;
+/// Stored runs executed again: strictness, matched arms, curves.
+#[cfg(feature = "packages")]
+mod replay;
 /// The failure report.
 mod report;
 /// Policies that act in the bundled environments, and the runs they leave.
