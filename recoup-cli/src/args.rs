@@ -8,6 +8,7 @@ use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
 use recoup::rollout::Difficulties;
+use recoup::verdict::Arm;
 
 /// Turn the failed runs of an LLM agent into a better agent.
 #[derive(Debug, Parser)]
@@ -79,6 +80,8 @@ pub(crate) enum Command {
     Env(EnvCommand),
     /// Write runs in a format that other programs read
     Export(ExportArgs),
+    /// Re-execute failed runs in their environments and prove repairs by matched arms
+    Replay(ReplayArgs),
     /// Count what the project holds
     Stats,
     /// Recompute every hash in the project
@@ -314,6 +317,9 @@ pub(crate) struct FilterArgs {
     /// Text that occurs in the run, case-sensitive
     #[arg(long, value_name = "TEXT")]
     pub text: Option<String>,
+    /// The runs too that replays have continued from others
+    #[arg(long)]
+    pub continuations: bool,
 }
 
 /// A page of the list.
@@ -379,6 +385,42 @@ pub(crate) enum OutcomeChoice {
     Unknown,
 }
 
+/// Which runs to re-execute, and how.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Ids of runs, or the start of them [default: every failed run]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Arms to run: retry, resample, reconsider, guided, repair
+    #[arg(long, value_name = "ARMS", value_delimiter = ',', value_parser = parse_arm, default_value = "retry,resample,reconsider,guided,repair")]
+    pub arms: Vec<Arm>,
+    /// Continuations of each arm
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub continuations: u32,
+    /// Where repairs come from: `rules`, `expert`, or a JSONL file of `{"run", "step"?, "action", "rationale"?}`
+    #[arg(long, value_name = "SOURCE", default_value = "rules")]
+    pub candidate: String,
+    /// Who continues [default: the policy that acted in the run]
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<String>,
+    /// Find the decisive turn by experiment: until when the expert could save the run, and which turn's
+    /// correction saves it
+    #[arg(long)]
+    pub sweep: bool,
+    /// Put a fault into each of the first N successful runs instead, and keep those that fail by it
+    #[arg(long, value_name = "N", conflicts_with_all = ["ids", "sweep", "candidate", "arms"])]
+    pub inject: Option<usize>,
+    /// Seed of the policies' luck
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Most runs to re-execute
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Show what would be re-executed, and stop
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// What to export.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -439,6 +481,11 @@ fn parse_score(text: &str) -> Result<f64, String> {
         Ok(score) if score.is_finite() => Ok(score),
         _ => Err("expected a finite number".to_owned()),
     }
+}
+
+/// Reads the word of an arm.
+fn parse_arm(text: &str) -> Result<Arm, String> {
+    Arm::from_word(text).ok_or_else(|| "expected retry, resample, reconsider, guided or repair".to_owned())
 }
 
 /// Reads `64MiB`, `1GiB`, `500kB`, `1048576`.

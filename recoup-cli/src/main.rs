@@ -69,6 +69,7 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Collect(flags) => commands::collect::collect(flags, &settings, printer),
         Command::Env(command) => commands::env::env(command, &settings, printer),
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
+        Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),
         Command::Stats => commands::stats::stats(&settings, printer),
         Command::Verify => commands::verify::verify(&settings, printer),
         Command::Gc => commands::gc::gc(&settings, printer),

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! sources ─ import ─▶ store ─ attach outcomes ─▶ diagnose ─▶ store ─ outlets ─▶ report, training files
+//!                                                             │ ▲
+//!                                        environments ─▶ replay ┘
 //! ```
 //!
 //! Each stage does only what is new: an import knows the runs it has, the diagnosis the tasks it has
@@ -10,20 +12,26 @@
 mod diagnose;
 mod export;
 mod import;
+mod inject;
 mod outcomes;
 mod outlets;
+mod replay;
 mod settings;
 mod summary;
+mod worlds;
 
 use std::path::Path;
 
 pub use self::diagnose::{Diagnosing, diagnose};
 pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
+pub use self::inject::{Injecting, inject};
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
 pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
+pub use self::replay::{ReplayConfig, Replaying, replay, replayable};
 pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
+pub use self::worlds::Opener;
 use crate::exporters::ExportError;
 use crate::importers::{SinkError, Source, SourceProblem};
 use crate::reporter::Reporter;
@@ -77,7 +85,8 @@ pub enum PipelineError {
     },
 }
 
-/// The main job: imports, attaches outcomes, diagnoses, writes the outlets.
+/// The main job: imports, attaches outcomes, diagnoses, replays what happened in an environment that is
+/// known, writes the outlets.
 ///
 /// # Errors
 /// When the project or the output folder fails; files and records that cannot be read are in the
@@ -87,10 +96,13 @@ pub fn run(
     sources: &[Source],
     problems: Vec<SourceProblem>,
     config: &PipelineConfig<'_>,
+    opener: Opener<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<(Summary, Imported), PipelineError> {
     let imported = import(store, sources, problems, config, reporter)?;
     let diagnosing = diagnose(store, config.now, config.threads, reporter)?;
+    let replaying = replay::replay_known(store, opener, config, reporter)?;
     let outlets = write_outlets(store, Some(&imported), config, reporter)?;
-    Ok((summarize(store, &imported, Some(&diagnosing), Some(&outlets))?, imported))
+    let summary = summarize(store, &imported, Some(&diagnosing), Some(&outlets))?;
+    Ok((Summary { replayed: replaying.new, ..summary }, imported))
 }

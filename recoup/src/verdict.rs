@@ -4,8 +4,14 @@
 //! the same verdict twice changes nothing. Several verdicts of one kind may stand on one subject; the
 //! current one is that of the highest [`Producer::rank`], then version, never simply the newest.
 
+mod replayed;
+
 use serde::{Deserialize, Serialize};
 
+pub use self::replayed::{
+    Arm, ArmOutcome, Claim, ContinuationOutcome, DecisiveStep, Divergence, Flip, Recoverable, Repair,
+    ReplayPair, Rung, Sweep, Unsupported,
+};
 use crate::id::{Hash, TrajectoryId, VerdictId};
 use crate::json::Json;
 use crate::trajectory::{Citation, Status};
@@ -57,6 +63,11 @@ impl Producer {
         Self { name: name.to_owned(), version, rank: 40, prompt_hash: None, model: None }
     }
 
+    /// A re-execution.
+    pub fn replay(version: u32) -> Self {
+        Self { rank: 80, ..Self::rules("replay", version) }
+    }
+
     /// A person, through `recoup label`.
     pub fn person() -> Self {
         Self { rank: 100, ..Self::rules("label", 1) }
@@ -85,6 +96,14 @@ pub enum Content {
     ReferenceLabel(ReferenceLabel),
     /// What a person or an outcome file attached.
     Label(Label),
+    /// The arms of a checkpoint, re-executed.
+    ReplayPair(ReplayPair),
+    /// A candidate that passed.
+    Repair(Repair),
+    /// Where the run could still be saved.
+    Sweep(Sweep),
+    /// How far a diagnosis is proved.
+    Claim(Claim),
 }
 
 impl Content {
@@ -99,6 +118,10 @@ impl Content {
             Self::Split(_) => "split",
             Self::ReferenceLabel(_) => "reference_label",
             Self::Label(_) => "label",
+            Self::ReplayPair(_) => "replay_pair",
+            Self::Repair(_) => "repair",
+            Self::Sweep(_) => "sweep",
+            Self::Claim(_) => "claim",
         }
     }
 }

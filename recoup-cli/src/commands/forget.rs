@@ -27,7 +27,7 @@ pub(crate) fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) 
                 Filter { text: Some(pattern.clone()), ..Filter::default() },
                 Filter { uri: Some(pattern.clone()), ..Filter::default() },
             ] {
-                let filter = Filter { all_revisions: true, ..filter };
+                let filter = Filter { all_revisions: true, continuations: true, ..filter };
                 ids.extend(store.list(&filter, Page::ALL)?.into_iter().map(|row| row.id));
             }
             ids.sort_unstable();

@@ -82,6 +82,7 @@ fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
         task: flags.task.clone(),
         harness: flags.harness.clone(),
         text: flags.text.clone(),
+        continuations: flags.continuations,
         ..Filter::default()
     })
 }

@@ -11,6 +11,7 @@ pub(crate) mod import;
 pub(crate) mod label;
 pub(crate) mod ls;
 mod project;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod stats;

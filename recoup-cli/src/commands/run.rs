@@ -1,6 +1,7 @@
 //! `recoup run`: the main job.
 
 use recoup::artifact::Artifact;
+use recoup::environments::bundled;
 use recoup::pipeline::{self, Summary};
 use recoup::verdict::Party;
 
@@ -10,7 +11,7 @@ use crate::Ended;
 use crate::args::RunArgs;
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::printer::{Look, Printer};
+use crate::printer::{Look, Printer, runs};
 use crate::settings::Settings;
 
 /// Imports, diagnoses, and writes the report and the training files.
@@ -23,8 +24,14 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     let now = now();
     let config = input.config(&now, settings, &settings.out);
     let mut progress = printer.progress();
-    let (mut summary, imported) =
-        pipeline::run(&mut store, &input.sources, input.problems.clone(), &config, &mut progress)?;
+    let (mut summary, imported) = pipeline::run(
+        &mut store,
+        &input.sources,
+        input.problems.clone(),
+        &config,
+        &bundled::open,
+        &mut progress,
+    )?;
     progress.finish();
     summary.report = Some(settings.out.join("report.html").to_string_lossy().into_owned());
     if printer.is_json() {
@@ -52,6 +59,12 @@ fn say_done(summary: &Summary, settings: &Settings, printer: Printer) {
         "diagnosed {} runs, {} of them now; `recoup ls --outcome failure` lists them",
         summary.diagnosed, summary.diagnosed_new
     ));
+    if summary.replayed > 0 {
+        printer.line(format_args!(
+            "replayed {} in their environments; `recoup replay` says what that shows",
+            runs(summary.replayed as usize)
+        ));
+    }
     for (view, rows) in &summary.exported {
         let path = settings.out.join(format!("{view}.jsonl"));
         printer.line(format_args!("training file: {} ({rows} rows)", path.display()));

@@ -5,6 +5,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
 use recoup::answers::Shown;
+use recoup::id::VerdictId;
+use recoup::replay;
 use recoup::trajectory::{Citation, Node, Part, Status, Trajectory};
 use recoup::verdict::{Content, Diagnosis, Verdict};
 use recoup::visible::visible_controls;
@@ -30,7 +32,7 @@ pub(crate) fn show(flags: &ShowArgs, settings: &Settings, printer: Printer) -> R
         return Ok(Ended::Done);
     }
     let diagnosis = verdicts.iter().find_map(|verdict| match &verdict.content {
-        Content::Diagnosis(diagnosis) => Some(diagnosis),
+        Content::Diagnosis(diagnosis) => Some((verdict.id, diagnosis)),
         _ => None,
     });
     let text = render(&run, &verdicts, diagnosis, flags.full, printer);
@@ -38,15 +40,21 @@ pub(crate) fn show(flags: &ShowArgs, settings: &Settings, printer: Printer) -> R
     Ok(Ended::Done)
 }
 
-/// What counts of verdicts that come with the current one of each kind first. Of labels that is all:
-/// each may say something that no other does. A solved run has no failure to explain, whatever was
+/// What counts of verdicts that come with the current one of each kind first. Of labels and of what
+/// replays found that is all: each may say something that no other does. A solved run has no failure to explain, whatever was
 /// decided while it counted as one.
 fn in_force(verdicts: Vec<Verdict>, status: Status) -> Vec<Verdict> {
     let mut kept: Vec<Verdict> = Vec::new();
     for verdict in verdicts {
         let kind = verdict.content.kind();
         let counts = match &verdict.content {
-            Content::Label(_) | Content::ReferenceLabel(_) | Content::Review(_) => true,
+            Content::Label(_)
+            | Content::ReferenceLabel(_)
+            | Content::Review(_)
+            | Content::ReplayPair(_)
+            | Content::Repair(_)
+            | Content::Sweep(_) => true,
+            Content::Claim(_) => status != Status::Success,
             Content::Blame(_) | Content::FailureClass(_) | Content::Diagnosis(_)
                 if status == Status::Success =>
             {
@@ -64,15 +72,17 @@ fn in_force(verdicts: Vec<Verdict>, status: Status) -> Vec<Verdict> {
 fn render(
     run: &Trajectory,
     verdicts: &[Verdict],
-    diagnosis: Option<&Diagnosis>,
+    diagnosis: Option<(VerdictId, &Diagnosis)>,
     full: bool,
     printer: Printer,
 ) -> String {
     let mut out = String::new();
     head(&mut out, run, verdicts, printer);
-    if let Some(diagnosis) = diagnosis {
+    if let Some((id, diagnosis)) = diagnosis {
         diagnosed(&mut out, run, diagnosis, printer);
+        claimed(&mut out, verdicts, id, diagnosis, printer);
     }
+    let diagnosis = diagnosis.map(|(_, diagnosis)| diagnosis);
     let branch = run.main_branch();
     let citations: Vec<&Citation> = diagnosis
         .map(|diagnosis| diagnosis.citations.iter().map(|quote| &quote.at).collect())
@@ -120,6 +130,13 @@ fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Print
     field("run", run.id.to_string());
     field("source", visible_controls(&format!("{} ({})", run.source.uri, run.source.format)).into_owned());
     field("task", visible_controls(&run.task.key.0).into_owned());
+    if let Some(origin) = &run.origin {
+        let (arm, continuation) = (visible_controls(&origin.arm), origin.continuation);
+        field(
+            "origin",
+            format!("{} at node {}, arm {arm}, continuation {continuation}", origin.trajectory, origin.node),
+        );
+    }
     let mut status = printer.paint(look, outcome.status.as_str());
     if !outcome.evidence.is_empty() {
         let _ = write!(status, " ({})", visible_controls(&outcome.evidence));
@@ -147,6 +164,19 @@ fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Print
                     noted = true;
                     field("note", visible_controls(note).into_owned());
                 }
+            }
+            Content::Sweep(sweep) => {
+                let word =
+                    |step: Option<usize>| step.map_or_else(|| "none".to_owned(), |step| step.to_string());
+                let decisive = sweep.decisive.map(|decisive| decisive.step);
+                field(
+                    "sweep",
+                    format!(
+                        "decisive step {}, last step from which the expert recovers {}",
+                        word(decisive),
+                        word(sweep.last_recoverable)
+                    ),
+                );
             }
             Content::Split(split) => field("split", split.side.as_str().to_owned()),
             _ => {}
@@ -177,6 +207,33 @@ fn diagnosed(out: &mut String, run: &Trajectory, diagnosis: &Diagnosis, printer:
             printer.paint(Look::Yellow, &finding.detector),
             visible_controls(&finding.message)
         );
+    }
+}
+
+/// How far the diagnosis is proved, and by which arms.
+fn claimed(out: &mut String, verdicts: &[Verdict], of: VerdictId, diagnosis: &Diagnosis, printer: Printer) {
+    let stored = verdicts.iter().find_map(|verdict| match &verdict.content {
+        Content::Claim(claim) if claim.of == of => Some(claim.clone()),
+        _ => None,
+    });
+    let claim = stored.unwrap_or_else(|| replay::claim(of, diagnosis, None, false));
+    let title = format!("proved: {}", claim.rung.as_str());
+    let _ = writeln!(out, "{}: {}", printer.paint(Look::Bold, title), visible_controls(&claim.reason));
+    let pair = verdicts.iter().find_map(|verdict| match &verdict.content {
+        Content::ReplayPair(pair) if claim.pair.is_none_or(|id| verdict.id == id) => Some(pair),
+        _ => None,
+    });
+    let Some(pair) = pair else { return };
+    if let Some(unsupported) = &pair.unsupported {
+        let _ = writeln!(out, "  not replayed: {}", visible_controls(&unsupported.reason));
+    }
+    for outcome in &pair.arms {
+        let (passed, of) = outcome.passed();
+        let synthetic = if outcome.synthetic { ", synthetic" } else { "" };
+        let _ = writeln!(out, "  {:<10} {passed} of {of} passed{synthetic}", outcome.arm.as_str());
+    }
+    if let Some(candidate) = &pair.candidate {
+        let _ = writeln!(out, "  repair     {}", visible_controls(candidate.action.as_str()));
     }
 }
 

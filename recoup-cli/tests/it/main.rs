@@ -23,6 +23,9 @@ mod import;
 /// Listing, showing, labelling, forgetting.
 mod look;
 
+/// Failed runs re-executed, and repairs proved by matched arms.
+mod replay;
+
 /// The main job on the bundled examples and on the shared traces.
 mod run;
 

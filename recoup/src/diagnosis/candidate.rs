@@ -1,27 +1,110 @@
 //! Candidates: the repair that a finding itself implies, where rules can derive one soundly.
 //!
-//! Two faults carry their own repair: a misspelled tool, and a value whose text is right and whose type
-//! is wrong. For any other fault the rules propose nothing; a judge may.
+//! Five faults carry their own repair: a misspelled tool; a value whose text is right and whose type is
+//! wrong; a value that nothing showed, next to one alike that was shown; a repetition, which the run
+//! itself leaves by another call; and a stop with goals open, where looking again goes on. For any other
+//! fault the rules propose nothing; a judge may. None is proved before a replay.
 
 use serde_json::{Value, json};
 
 use super::Run;
 use super::actions::Action;
+use super::effects::{Effect, effect};
 use super::schema::{Kind, violation};
+use super::words::{Word, words};
 use crate::json::Json;
 use crate::verdict::{Candidate, Finding};
 
 /// Edits by which a misspelled tool's name may differ from the one offered.
 const EDITS_MAX: usize = 2;
+/// Words of one observation among which a value is looked for.
+const SPANS_MAX: usize = 4096;
 
 /// The repair of a finding, or `None`.
 pub(crate) fn candidate(run: &Run<'_>, finding: &Finding) -> Option<Candidate> {
-    let action = run.actions.iter().find(|action| action.is_call && action.node == finding.node)?;
-    match finding.detector.as_str() {
-        "unknown-tool" => misspelled(run, action),
-        "schema-violation" => retyped(run, action),
+    let action = run.actions.iter().find(|action| action.is_call && action.node == finding.node);
+    let proposed = match (finding.detector.as_str(), action) {
+        ("unknown-tool", Some(action)) => misspelled(run, action),
+        ("schema-violation", Some(action)) => retyped(run, action),
+        ("ungrounded-argument", Some(action)) => grounded(run, action, finding),
+        ("repeated-call" | "loop", Some(action)) => moved_on(run, action),
+        ("premature-stop" | "claimed-action", None) => looked_again(run, finding.node),
         _ => None,
+    };
+    proposed.filter(|candidate| is_taken(run, &candidate.action.to_value()))
+}
+
+/// Whether a tool is offered that takes such a call.
+fn is_taken(run: &Run<'_>, call: &Value) -> bool {
+    let tool = call.get("name").and_then(Value::as_str).and_then(|name| run.trajectory.tool(name));
+    let Some((tool, arguments)) = tool.zip(call.get("arguments")) else { return false };
+    tool.parameters.as_ref().is_none_or(|schema| violation(&schema.to_value(), arguments).is_none())
+}
+
+/// The same call with the value that the run had seen and that is most like the one it made up.
+fn grounded(run: &Run<'_>, action: &Action<'_>, finding: &Finding) -> Option<Candidate> {
+    let made_up = finding.citations.first()?.quote(run.trajectory).ok()?;
+    let arguments = action.arguments.as_ref()?;
+    let (key, value) = arguments.as_object()?.iter().find(|(_, value)| value.as_str() == Some(made_up))?;
+    let wrong = value.as_str()?;
+    let seen = run.actions.iter().take_while(|other| other.index < action.index);
+    let texts = seen.filter_map(|other| Some(other.observation.as_ref()?.text));
+    let mut near: Vec<(usize, &str)> = Vec::new();
+    for text in texts.chain([run.trajectory.task.goal.as_str()]) {
+        for span in spans(text, wrong) {
+            let distance = edits(span, wrong);
+            if distance * 2 <= wrong.chars().count() && !near.iter().any(|(_, known)| *known == span) {
+                near.push((distance, span));
+            }
+        }
     }
+    near.sort_unstable();
+    // Two that are as near as each other: nothing says which.
+    let (nearest, right) = near.first().copied()?;
+    if near.get(1).is_some_and(|(distance, _)| *distance == nearest) {
+        return None;
+    }
+    let mut arguments = arguments.clone();
+    arguments.as_object_mut()?.insert(key.clone(), Value::String(right.to_owned()));
+    let rationale = format!("The same call with \"{right}\", which was shown before.");
+    Some(Candidate { action: write(action.name, &arguments)?, rationale })
+}
+
+/// Stretches of a text with as many words as a value, of the same shape where it holds digits.
+fn spans<'a>(text: &'a str, like: &str) -> Vec<&'a str> {
+    let shape =
+        |text: &str| -> String { text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect() };
+    let has_digit = like.contains(|c: char| c.is_ascii_digit());
+    let found: Vec<Word> = words(text).take(SPANS_MAX).collect();
+    let stretches = found.windows(words(like).count().max(1)).filter_map(|window| {
+        let (first, last) = (window.first()?, window.last()?);
+        text.get(first.range.start..last.range.end)
+    });
+    stretches
+        .filter(|span| span.len() <= 64 && *span != like)
+        .filter(|span| !has_digit || shape(span) == shape(like))
+        .collect()
+}
+
+/// What the run does when it leaves the repetition at last.
+fn moved_on(run: &Run<'_>, action: &Action<'_>) -> Option<Candidate> {
+    let earlier =
+        |key| run.actions.iter().take_while(|other| other.index < action.index).any(|it| it.key == key);
+    let next = run.actions.iter().find(|other| {
+        other.is_call && other.index > action.index && other.succeeded() && !earlier(other.key)
+    })?;
+    let rationale = "What the run does after the repetition, at once.".to_owned();
+    Some(Candidate { action: write(next.name, next.arguments.as_ref()?)?, rationale })
+}
+
+/// The last look that worked, again, in the place of words that end the run.
+fn looked_again(run: &Run<'_>, node: usize) -> Option<Candidate> {
+    let mut looks = run.actions.iter().rev().filter(|action| {
+        action.is_call && action.node < node && action.succeeded() && effect(action.name) == Effect::Read
+    });
+    let look = looks.next()?;
+    let rationale = "The run is not done: look again and go on.".to_owned();
+    Some(Candidate { action: write(look.name, look.arguments.as_ref()?)?, rationale })
 }
 
 /// The one offered tool whose name is nearest, where its schema takes the same arguments.

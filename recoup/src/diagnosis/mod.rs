@@ -33,7 +33,7 @@ use crate::verdict::{
 };
 
 /// Version of the rules; raised when they would decide otherwise on the same run.
-pub const RULES_VERSION: u32 = 2;
+pub const RULES_VERSION: u32 = 3;
 
 /// Looks for one kind of fault.
 pub trait Detector: Sync {

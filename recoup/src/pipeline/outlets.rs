@@ -4,6 +4,7 @@
 
 mod folder;
 mod pass;
+mod replays;
 mod rows;
 
 use std::fs;
@@ -12,6 +13,7 @@ use std::path::Path;
 pub use self::folder::require_own;
 pub(super) use self::folder::{remove_partial, replace};
 use self::pass::pass;
+use self::replays::replay_row;
 use self::rows::{export_row, import_row};
 use super::{Imported, PipelineConfig, PipelineError};
 use crate::artifact::{Artifact, Provenance, pretty};
@@ -65,6 +67,7 @@ pub fn write_outlets(
         import: imported.map(import_row),
         runs,
         exports: manifests.iter().map(export_row).collect(),
+        replay: replay_row(store)?,
         detectors: DETECTORS
             .iter()
             .map(|detector| DetectorInfo {

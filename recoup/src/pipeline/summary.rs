@@ -48,6 +48,8 @@ pub struct Summary {
     pub diagnosed: u64,
     /// Diagnoses made by this call.
     pub diagnosed_new: u64,
+    /// Failed runs replayed by this call because their environment is known.
+    pub replayed: u64,
     /// Rows written, by view.
     pub exported: BTreeMap<String, u64>,
     /// The report's path, where one was asked for.
@@ -103,6 +105,7 @@ pub fn summarize(
         formats: formats(imported),
         diagnosed: project.diagnosed,
         diagnosed_new: diagnosing.map_or(0, |diagnosing| diagnosing.diagnosed),
+        replayed: 0,
         exported: outlets
             .map(|outlets| {
                 outlets.manifests.iter().map(|manifest| (manifest.view.clone(), manifest.rows)).collect()

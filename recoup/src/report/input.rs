@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::model::Curves;
 use crate::artifact::Provenance;
+use crate::replay::ReplaySummary;
 use crate::trajectory::Status;
 use crate::verdict::{Class, Party, Side};
 use crate::warning::{Loss, Quarantine};
@@ -24,6 +26,8 @@ pub struct ReportInput {
     pub runs: Vec<RunRow>,
     /// Every file written for training.
     pub exports: Vec<ExportRow>,
+    /// What re-execution shows, where anything was replayed.
+    pub replay: Option<ReplayRow>,
     /// Every detector that looked, so that the silent ones show too.
     pub detectors: Vec<DetectorInfo>,
 }
@@ -168,6 +172,17 @@ pub struct SkippedRow {
     pub code: String,
     /// For a person.
     pub reason: String,
+}
+
+/// What the project's replays show.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayRow {
+    /// The pairs, counted.
+    pub summary: ReplaySummary,
+    /// Diagnoses by the rung that they stand on.
+    pub claims: BTreeMap<String, u64>,
+    /// Runs whose curves were made.
+    pub curves: Vec<Curves>,
 }
 
 /// A detector that looked at every run.

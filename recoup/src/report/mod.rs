@@ -27,13 +27,13 @@ mod wording;
 
 pub use self::html::html;
 pub use self::input::{
-    DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReportInput, RunRow, SkippedRow,
+    DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReplayRow, ReportInput, RunRow, SkippedRow,
 };
 pub use self::json::json;
 pub use self::markdown::markdown;
 pub use self::model::{
-    Action, AmbiguousFile, Attach, BlameCount, Breakdown, Capped, ClassCount, DetectorCount, Example, Group,
-    Headline, ImportSummary, KeptOut, Learning, LossCount, Named, Outcomes, Positions, Rate, Report,
-    RunEntry, Severities,
+    Action, AmbiguousFile, Attach, BlameCount, Breakdown, Capped, ClassCount, Curves, DetectorCount, Example,
+    Group, Headline, ImportSummary, KeptOut, Learning, LossCount, Named, Outcomes, Positions, Rate, Replays,
+    Report, RunEntry, Severities,
 };
 pub use self::summary::summarize;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use super::breakdown::breakdowns;
 use super::detectors::detectors;
-use super::input::{ImportRow, ReportInput, RunRow};
+use super::input::{ImportRow, ReplayRow, ReportInput, RunRow};
 use super::learning::learning;
 use super::model::{
     BlameCount, Capped, ClassCount, Headline, ImportSummary, LossCount, Named, Outcomes, Positions, Rate,
-    Report, RunEntry, Severities,
+    Replays, Report, RunEntry, Severities,
 };
 use super::wording::clip;
 use super::{advice, breakdown};
@@ -21,6 +21,8 @@ use crate::verdict::{Class, Party};
 const RUNS_LISTED: usize = 500;
 /// Entries in any other list.
 const LISTED: usize = 50;
+/// Runs whose curves are drawn.
+const CURVES_SHOWN: usize = 12;
 
 /// Counts everything that the report says.
 pub fn summarize(input: &ReportInput) -> Report {
@@ -49,6 +51,7 @@ pub fn summarize(input: &ReportInput) -> Report {
         detectors,
         learning,
         exports: input.exports.clone(),
+        replay: input.replay.as_ref().map(replays),
         import,
         next: Vec::new(),
         runs: listed,
@@ -243,6 +246,17 @@ fn entry(run: &RunRow) -> RunEntry {
         ..run.clone()
     };
     RunEntry { run, detectors }
+}
+
+fn replays(row: &ReplayRow) -> Replays {
+    let mut curves = row.curves.clone();
+    curves.sort_by(|a, b| a.run.cmp(&b.run));
+    Replays {
+        unsupported: row.summary.reasons.clone(),
+        groups: row.summary.groups.clone(),
+        claims: row.claims.clone(),
+        curves: Capped::new(curves, CURVES_SHOWN),
+    }
 }
 
 fn import(row: &ImportRow) -> ImportSummary {

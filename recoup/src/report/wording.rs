@@ -1,8 +1,9 @@
 //! The words and figures that the page and the Markdown share, so that they cannot disagree.
 
-use super::model::{Breakdown, Group, Headline, Outcomes, Rate, Report};
+use super::model::{Breakdown, Group, Headline, Outcomes, Rate, Replays, Report};
+use crate::replay::Comparison;
 use crate::trajectory::Status;
-use crate::verdict::{Class, Party};
+use crate::verdict::{Arm, Class, Party};
 
 /// `12,345`.
 pub(super) fn number(n: u64) -> String {
@@ -47,6 +48,58 @@ pub(super) fn rate(rate: &Rate) -> String {
 /// `62% (55–69%)`, or why there is none.
 pub(super) fn rate_or_none(value: Option<&Rate>) -> String {
     value.map_or_else(|| "not scored".to_owned(), rate)
+}
+
+/// `+32.7 points`.
+pub(super) fn points(points: f64) -> String {
+    format!("{points:+.1}").replace('-', "−")
+}
+
+/// A difference with its interval, or why there is none.
+pub(super) fn difference(difference: &Comparison) -> String {
+    match (difference.low, difference.high) {
+        (Some(low), Some(high)) => {
+            format!("{} points ({} to {})", points(difference.points), points(low), points(high))
+        }
+        _ => format!("{} points; fewer than ten tasks, so no interval", points(difference.points)),
+    }
+}
+
+/// `p = 0.012` after Holm.
+pub(super) fn p_value(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
+}
+
+/// What an arm does first.
+pub(super) fn arm(arm: Arm, synthetic: bool) -> String {
+    let what = match arm {
+        Arm::Retry => "the original action again",
+        Arm::Resample => "what the policy does there now",
+        Arm::Reconsider => "told to reconsider",
+        Arm::Guided => "told the diagnosis",
+        Arm::Repair => "the proposed repair",
+    };
+    if synthetic { format!("{what}; takes advice by a written rule") } else { what.to_owned() }
+}
+
+/// What was replayed, in a sentence or two.
+pub(super) fn replayed(replays: &Replays) -> String {
+    let pairs: u64 = replays.groups.iter().map(|group| group.pairs).sum();
+    let mut text = format!("{} replayed.", runs(pairs));
+    if !replays.unsupported.is_empty() {
+        let reasons: Vec<String> =
+            replays.unsupported.iter().map(|(code, count)| format!("{} {code}", number(*count))).collect();
+        text.push_str(&format!(" Not replayed: {}.", reasons.join(", ")));
+    }
+    if !replays.claims.is_empty() {
+        let claims: Vec<String> = replays
+            .claims
+            .iter()
+            .map(|(rung, count)| format!("{} {}", number(*count), rung.replace('_', " ")))
+            .collect();
+        text.push_str(&format!(" Diagnoses by what is proved: {}.", claims.join(", ")));
+    }
+    text
 }
 
 /// A number between 0 and 1 with two decimals.

@@ -18,6 +18,7 @@ pub use self::collect::{CollectError, Collected, Pending, collect, pending};
 pub use self::episode::{End, Episode, Prefix, Taken};
 pub use self::plan::{Assignment, Difficulties, Plan, PlanError};
 pub use self::record::{FORMAT, Recording, record};
+pub(crate) use self::runner::TOO_LATE;
 pub use self::runner::{Conditions, Keep, run};
 
 use crate::environments::{Action, EnvironmentError, Exchange, Scene, ToolSpec, rand};
@@ -32,6 +33,12 @@ pub trait Policy: Send + Sync {
     /// # Errors
     /// A [`PolicyError`]; the episode is then recorded with an error, not as a failure.
     fn act(&self, situation: &Situation<'_>, scene: &mut dyn Scene) -> Result<Turn, PolicyError>;
+
+    /// Whether it never draws: whatever the seed, it does the same in the same situation. One
+    /// continuation then says all.
+    fn is_deterministic(&self) -> bool {
+        false
+    }
 
     /// How it takes advice.
     fn advice(&self) -> TakesAdvice {

@@ -14,7 +14,7 @@ use crate::environments::{
 use crate::id::Hash;
 
 /// What a call gets that comes behind the end of the episode in its turn.
-const TOO_LATE: &str = "Error: the episode has ended; this was not done.";
+pub(crate) const TOO_LATE: &str = "Error: the episode has ended; this was not done.";
 
 /// Under what conditions an episode is run.
 #[derive(Clone, Debug, Default)]

@@ -28,6 +28,7 @@ pub struct TooFewClusters {
 
 /// What the bootstrap says of a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Intervals {
     /// Quantiles of the resampled means.
     pub percentile: Bounds,

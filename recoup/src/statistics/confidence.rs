@@ -28,6 +28,7 @@ impl Confidence {
 
 /// The ends of an interval around an estimate that is told elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bounds {
     /// Lower bound.
     pub low: f64,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A rate and the bounds of its confidence interval, each between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Observed rate; 0 where nothing was observed.
     pub rate: f64,

@@ -49,8 +49,8 @@ impl Store {
     /// Counts the runs that did not succeed, latest revisions only.
     pub fn failures(&self) -> Result<Failures, StoreError> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT blame, count(*), count(decisive_node) FROM trajectory WHERE latest AND blame IS NOT NULL
-             GROUP BY blame",
+            "SELECT blame, count(*), count(decisive_node) FROM trajectory
+             WHERE latest AND origin IS NULL AND blame IS NOT NULL GROUP BY blame",
         )?;
         let mut failures = Failures::default();
         let mut rows = statement.query([])?;

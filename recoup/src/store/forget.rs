@@ -4,6 +4,7 @@
 //! it, its names and the backup copies of older formats. What it alone referred to is cut out of the
 //! packs; then the file is rewritten and its log emptied. A message that another run holds too, in
 //! the same context, belongs to that run and stays; so does the side of a task that other runs share.
+//! What a replay has continued from a forgotten run holds its messages, and goes with it.
 //!
 //! From the moment its rows are gone nobody can name a run again, though its bytes are still there. So
 //! the same commit leaves a mark, and whatever stops the rest, [`Store::finish_forgetting`] does it.
@@ -48,6 +49,10 @@ impl Store {
         let mut runs = BTreeSet::new();
         for id in ids {
             runs.extend(revisions(&transaction, self.seq(*id)?)?);
+        }
+        let mut roots: Vec<i64> = runs.iter().copied().collect();
+        while let Some(root) = roots.pop() {
+            roots.extend(continuations(&transaction, root)?.into_iter().filter(|seq| runs.insert(*seq)));
         }
         let mut ties = Vec::with_capacity(runs.len());
         for seq in &runs {
@@ -107,6 +112,15 @@ impl Store {
 fn revisions(connection: &Connection, seq: i64) -> Result<Vec<i64>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT other.seq FROM trajectory AS run JOIN trajectory AS other USING(base, ordinal) WHERE run.seq = ?1",
+    )?;
+    let rows = statement.query_map([seq], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The runs that a replay has continued from a run.
+fn continuations(connection: &Connection, seq: i64) -> Result<Vec<i64>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT seq FROM trajectory WHERE origin = (SELECT id FROM trajectory WHERE seq = ?1)",
     )?;
     let rows = statement.query_map([seq], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)

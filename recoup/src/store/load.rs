@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::pack::{PackCache, slice};
 use super::{Store, StoreError, facets, varint};
 use crate::id::{Hash, NodeHash, TrajectoryId, TrajectoryKey};
+use crate::task::EnvironmentRef;
 use crate::trajectory::{Record, SourceRef, Trajectory};
 use crate::warning::ByteSpan;
 
@@ -45,6 +46,14 @@ impl Store {
         let mut trajectory = self.load(id)?;
         facets::labels(&self.connection, self.seq(id)?)?.apply(&mut trajectory);
         Ok(trajectory)
+    }
+
+    /// Where a run happened, labels applied: reads no message.
+    pub fn environment(&self, id: TrajectoryId) -> Result<Option<EnvironmentRef>, StoreError> {
+        let seq = self.seq(id)?;
+        let mut head = parsed_record(&self.connection, &mut self.packs.borrow_mut(), seq)?.head;
+        facets::labels(&self.connection, seq)?.apply(&mut head);
+        Ok(head.environment)
     }
 
     /// The bytes of a medium (or of an environment's state), or `None` where they were never stored.

@@ -1,7 +1,8 @@
 //! What a stage still has to do: tasks with a run that it has not seen.
 //!
 //! Runs are judged beside their siblings, so the unit of work is a task with all its runs: a new
-//! run, or a label that changes an outcome, makes the whole task pending again.
+//! run, or a label that changes an outcome, makes the whole task pending again. Continuations of a
+//! replay are no work of a stage: they have come from one.
 
 use rusqlite::Connection;
 
@@ -23,10 +24,10 @@ impl Store {
     /// Tasks that `version` of a stage has not finished, in the order of their first runs.
     pub fn pending(&self, stage: &str, version: u32) -> Result<Vec<Group>, StoreError> {
         let mut statement = self.connection.prepare_cached(
-            "WITH tasks AS (SELECT task, min(seq) AS first, max(seq) AS newest FROM trajectory WHERE latest
-                            GROUP BY task)
+            "WITH tasks AS (SELECT task, min(seq) AS first, max(seq) AS newest FROM trajectory
+                            WHERE latest AND origin IS NULL GROUP BY task)
              SELECT tasks.task, tasks.newest, run.id
-             FROM tasks JOIN trajectory AS run ON run.task = tasks.task AND run.latest
+             FROM tasks JOIN trajectory AS run ON run.task = tasks.task AND run.latest AND run.origin IS NULL
              WHERE NOT EXISTS(SELECT 1 FROM done WHERE done.stage = ?1 AND done.task = tasks.task
                               AND done.version = ?2 AND done.newest = tasks.newest)
              ORDER BY tasks.first, run.seq",

@@ -38,6 +38,8 @@ pub struct Filter {
     pub text: Option<String>,
     /// Superseded revisions too.
     pub all_revisions: bool,
+    /// Runs too that a replay has continued from others: experiments, not work that anyone asked for.
+    pub continuations: bool,
 }
 
 /// A window on a list.
@@ -217,6 +219,9 @@ fn condition(filter: &Filter) -> (String, Vec<&dyn ToSql>) {
         ("instr(uri, ?) > 0", &filter.uri),
     ];
     let mut conditions = vec![if filter.all_revisions { "1" } else { "latest" }];
+    if !filter.continuations {
+        conditions.push("origin IS NULL");
+    }
     let mut values: Vec<&dyn ToSql> = Vec::new();
     for (condition, value) in fields {
         if let Some(value) = value {

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{Store, StoreError, facets, load};
 use crate::failpoint::Failpoint;
-use crate::id::TrajectoryId;
+use crate::id::{TaskKey, TrajectoryId};
 use crate::verdict::{Content, Verdict};
 
 /// Most verdicts in one transaction.
@@ -53,6 +53,20 @@ impl Store {
         bodies.map(|body| parse(&body?)).collect()
     }
 
+    /// Every verdict of a kind on the latest revisions, each with its run's task, labels applied: in
+    /// import order of the runs, the current one of each first.
+    pub fn of_kind(&self, kind: &str) -> Result<Vec<(TaskKey, Verdict)>, StoreError> {
+        let sql = format!(
+            "SELECT task, body FROM verdict JOIN trajectory ON trajectory.seq = subject
+             WHERE kind = ?1 AND latest ORDER BY subject, {}",
+            CURRENT_FIRST.replace("seq", "verdict.seq")
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map([kind], |row| Ok((TaskKey(row.get(0)?), row.get::<_, String>(1)?)))?;
+        rows.map(|row| row.map_err(StoreError::from).and_then(|(task, body)| Ok((task, parse(&body)?))))
+            .collect()
+    }
+
     /// The verdict of a kind that counts.
     pub fn current(&self, id: TrajectoryId, kind: &str) -> Result<Option<Verdict>, StoreError> {
         current(&self.connection, self.seq(id)?, kind)
@@ -81,6 +95,8 @@ pub(super) fn put(connection: &Connection, subject: i64, verdict: &Verdict) -> R
     }
     let place = match &verdict.content {
         Content::Diagnosis(diagnosis) => diagnosis.rank,
+        // What was once proved stays proved, whatever a later replay of fewer runs could show.
+        Content::Claim(claim) => claim.rung.steps_to_top(),
         _ => 0,
     };
     let body = serde_json::to_string(verdict)

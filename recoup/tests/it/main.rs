@@ -26,6 +26,10 @@ mod environments;
 /// What must hold for any bytes; shared with the fuzz targets.
 mod fuzz_properties;
 
+/// What the detectors see of each bad habit of the weak policies.
+#[cfg(feature = "packages")]
+mod habits;
+
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 
@@ -48,6 +52,9 @@ mod real_data;
 
 /// Redaction over generated runs.
 mod redaction;
+/// Stored runs executed again: strictness, matched arms, curves.
+#[cfg(feature = "packages")]
+mod replay;
 /// The failure report.
 mod report;
 /// Policies that act in the bundled environments, and the runs they leave.

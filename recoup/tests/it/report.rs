@@ -85,6 +85,7 @@ fn input(runs: Vec<RunRow>) -> ReportInput {
             config_hash: "c0ffee".to_owned(),
             inputs_hash: "decade".to_owned(),
         },
+        replay: None,
         import: Some(ImportRow {
             files: 7,
             unrecognized: vec!["traces/README.md".to_owned()],

@@ -5,7 +5,7 @@
 use crate::triage::SEVERITY_MAX_TRAINED;
 use std::fmt::{self, Write};
 
-use super::super::model::{Positions, Rate, Severities};
+use super::super::model::{Curves, Positions, Rate, Severities};
 use super::super::wording::{number, outcome, percent, rate as rate_words, runs, two_decimals};
 use super::text::Plain;
 use crate::trajectory::Status;
@@ -153,6 +153,106 @@ pub(super) fn marks(out: &mut String, shares: &[(Status, &Rate)], end: f64) -> f
 pub(super) fn scale_end<'a>(shares: impl Iterator<Item = &'a Rate>) -> f64 {
     let most = shares.map(|share| share.high).fold(0.0, f64::max);
     [0.1, 0.2, 0.4, 0.6, 0.8].into_iter().find(|&end| most <= end).unwrap_or(1.0)
+}
+
+/// A share with its interval where there is one.
+pub(super) fn mark(
+    out: &mut String,
+    title: &str,
+    (at, low, high): (f64, Option<f64>, Option<f64>),
+) -> fmt::Result {
+    open_scale(out, title)?;
+    whisker(out, "success", (low.map(|low| low * 100.0), high.map(|high| high * 100.0)))?;
+    write!(out, "<circle class=success cx=\"{:.2}%\" cy=12 r=4.5></circle></svg>", at * 100.0)
+}
+
+/// A difference in points on a scale from −100 to +100, with the line of no difference.
+pub(super) fn difference(
+    out: &mut String,
+    title: &str,
+    (at, low, high): (f64, Option<f64>, Option<f64>),
+) -> fmt::Result {
+    let place = |points: f64| 50.0 + points / 2.0;
+    open_scale(out, title)?;
+    out.push_str("<line class=base x1=\"50%\" x2=\"50%\" y1=0 y2=24></line>");
+    let style = match (low, high) {
+        (Some(low), _) if low > 0.0 => "success",
+        (_, Some(high)) if high < 0.0 => "failure",
+        _ => "unknown",
+    };
+    whisker(out, style, (low.map(place), high.map(place)))?;
+    write!(out, "<circle class={style} cx=\"{:.2}%\" cy=12 r=4.5></circle></svg>", place(at))
+}
+
+/// The labels under a column of differences, as the last of the rows.
+pub(super) fn difference_axis(out: &mut String) -> fmt::Result {
+    out.push_str(
+        "<div class=\"row scale-end\"><div class=what></div><div class=chart>\
+         <svg class=axis width=\"100%\" height=16 aria-hidden=true><text x=0 y=12>−100</text>\
+         <text x=\"50%\" y=12 text-anchor=middle>no difference</text>\
+         <text x=\"100%\" y=12 text-anchor=end>+100</text></svg></div></div>",
+    );
+    Ok(())
+}
+
+fn whisker(out: &mut String, style: &str, (low, high): (Option<f64>, Option<f64>)) -> fmt::Result {
+    let (Some(low), Some(high)) = (low, high) else { return Ok(()) };
+    write!(out, "<line class=\"whisker {style}\" x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=12 y2=12></line>")
+}
+
+/// Height of the curves' +1, 0 and −1, in pixels from their top.
+const CURVE: (f64, f64, f64) = (10.0, 60.0, 110.0);
+
+/// Recoverability and flip effects of a run, by step.
+pub(super) fn curves(out: &mut String, curves: &Curves) -> fmt::Result {
+    let sweep = &curves.sweep;
+    let x = |step: usize| (step as f64 + 0.5) / (curves.steps + 1) as f64 * 100.0;
+    let y = |effect: f64| CURVE.1 - effect * (CURVE.1 - CURVE.0);
+    let words: Vec<String> = sweep
+        .flips
+        .iter()
+        .map(|flip| {
+            format!("step {}: {:+.2} ({:+.2} to {:+.2})", flip.step, flip.effect, flip.low, flip.high)
+        })
+        .collect();
+    let last = sweep.last_recoverable.map_or_else(|| "no step".to_owned(), |last| format!("step {last}"));
+    write!(
+        out,
+        "<svg class=histogram width=\"100%\" height=136 role=img><title>Recoverable until {last}</title><desc>{}</desc>\
+         <line class=base x1=0 x2=\"100%\" y1={1} y2={1}></line>",
+        Plain(&words.join(", ")),
+        CURVE.1
+    )?;
+    for pair in sweep.recoverability.windows(2) {
+        let [from, to] = pair else { continue };
+        let height = |recovered: bool| y(f64::from(recovered));
+        write!(
+            out,
+            "<line class=\"whisker infrastructure\" x1=\"{:.2}%\" y1={:.0} x2=\"{:.2}%\" y2={:.0}></line>",
+            x(from.step),
+            height(from.recovered),
+            x(to.step),
+            height(to.recovered)
+        )?;
+    }
+    for flip in &sweep.flips {
+        let decisive = sweep.decisive.is_some_and(|decisive| decisive.step == flip.step);
+        let (style, hollow) = if decisive { ("success", "") } else { ("unknown", "hollow ") };
+        write!(
+            out,
+            "<line class=\"whisker {style}\" x1=\"{0:.2}%\" x2=\"{0:.2}%\" y1={1:.1} y2={2:.1}></line>\
+             <circle class=\"{hollow}{style}\" cx=\"{0:.2}%\" cy={3:.1} r=4.5></circle>",
+            x(flip.step),
+            y(flip.low.clamp(-1.0, 1.0)),
+            y(flip.high.clamp(-1.0, 1.0)),
+            y(flip.effect)
+        )?;
+    }
+    out.push_str(
+        "<text class=tick-label x=0 y=130>first step</text>\
+         <text class=tick-label x=\"100%\" y=130 text-anchor=end>end</text></svg>",
+    );
+    Ok(())
 }
 
 fn open_scale(out: &mut String, title: &str) -> fmt::Result {

@@ -9,6 +9,7 @@ mod detectors;
 mod failures;
 mod opening;
 mod outputs;
+mod replay;
 mod runs;
 mod text;
 
@@ -59,6 +60,7 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     failures::classes(out, report)?;
     detectors::detectors(out, report)?;
     failures::positions(out, report)?;
+    replay::replay(out, report)?;
     breakdowns::breakdowns(out, report)?;
     outputs::learning(out, report)?;
     outputs::exports(out, report)?;

@@ -8,6 +8,7 @@
 mod failures;
 mod fence;
 mod outputs;
+mod replay;
 
 use std::fmt::{self, Write};
 
@@ -49,6 +50,7 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     failures::classes(out, report)?;
     failures::detectors(out, report)?;
     failures::positions(out, report)?;
+    replay::replay(out, report)?;
     breakdowns(out, report)?;
     outputs::learning(out, report)?;
     outputs::exports(out, report)?;

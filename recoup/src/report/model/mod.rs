@@ -1,11 +1,13 @@
 //! The report as data: what [`super::json`] writes and the other twins show.
 
 mod failures;
+mod replays;
 mod runs;
 
 use serde::Serialize;
 
 pub use self::failures::{BlameCount, ClassCount, DetectorCount, Example, Named, Positions, Severities};
+pub use self::replays::{Curves, Replays};
 pub use self::runs::{Breakdown, Group, ImportSummary, KeptOut, Learning, LossCount, RunEntry};
 use super::input::ExportRow;
 use crate::artifact::Provenance;
@@ -45,6 +47,9 @@ pub struct Report {
     pub learning: Learning,
     /// What was written.
     pub exports: Vec<ExportRow>,
+    /// What re-execution shows, where anything was replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replays>,
     /// What the import could not carry or read.
     pub import: Option<ImportSummary>,
     /// What to do next, the most useful first.

@@ -33,6 +33,10 @@ impl Policy for Expert {
         "expert"
     }
 
+    fn is_deterministic(&self) -> bool {
+        true
+    }
+
     fn act(&self, _: &Situation<'_>, scene: &mut dyn Scene) -> Result<Turn, PolicyError> {
         teach(self, scene).map(Turn::from)
     }

@@ -56,6 +56,10 @@ impl Policy for Scripted {
         &self.name
     }
 
+    fn is_deterministic(&self) -> bool {
+        true
+    }
+
     fn act(&self, situation: &Situation<'_>, _: &mut dyn Scene) -> Result<Turn, PolicyError> {
         let next = self.actions.get(usize::try_from(situation.turn).unwrap_or(usize::MAX));
         Ok(next.cloned().map(Turn::from).unwrap_or_default())

@@ -61,7 +61,7 @@ pub fn project() -> (tempfile::TempDir, Store) {
 }
 
 pub fn rows(store: &Store) -> Vec<recoup::store::Row> {
-    store.list(&Filter::default(), Page::ALL).unwrap()
+    store.list(&Filter { continuations: true, ..Filter::default() }, Page::ALL).unwrap()
 }
 
 pub fn assert_clean(store: &Store) {

@@ -1,7 +1,8 @@
 //! Ungrounded argument: makes up an id or a name in place of looking it up.
 
-use super::{Moment, Style};
+use super::{Moment, Style, has_just_failed};
 use crate::environments::{Action, EnvironmentError};
+use crate::rollout::Situation;
 
 /// See the module.
 pub(super) struct UngroundedId;
@@ -17,5 +18,10 @@ impl Style for UngroundedId {
 
     fn lapse(&self, moment: &mut Moment<'_>) -> Result<Option<Action>, EnvironmentError> {
         Ok(moment.with_invention())
+    }
+
+    /// Refused, it makes up another one.
+    fn hold(&self, situation: &Situation<'_>) -> f64 {
+        if has_just_failed(situation) { 0.6 } else { 0.0 }
     }
 }
