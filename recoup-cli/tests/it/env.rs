@@ -50,8 +50,16 @@ fn a_check_gives_one_line_a_gate() {
     assert_eq!(
         names,
         [
-            "loads", "solvable", "no-op", "cheaters", "mutants", "alternatives", "deterministic", "no-leak",
-            "interface", "distinct"
+            "loads",
+            "solvable",
+            "no-op",
+            "cheaters",
+            "mutants",
+            "alternatives",
+            "deterministic",
+            "no-leak",
+            "interface",
+            "distinct"
         ]
     );
     for gate in gates {
@@ -104,11 +112,15 @@ fn a_task_is_played_by_hand() {
 
     // The same through JSON: one object a line, the verdict last.
     let output = typed(&bench, &[&play[..], &["--json"]].concat(), &all);
-    let rows: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(rows[0]["tools"].as_array().is_some_and(|tools| !tools.is_empty()));
     let end = rows.last().unwrap();
     assert_eq!((&end["success"], &end["seed"], &end["family"]), (&true.into(), &4.into(), &"fetch".into()));
-    assert_eq!(end["steps"].as_u64().unwrap() as usize, rows.iter().filter(|row| row["done"].is_boolean()).count());
+    assert_eq!(
+        end["steps"].as_u64().unwrap() as usize,
+        rows.iter().filter(|row| row["done"].is_boolean()).count()
+    );
 }
 
 #[test]
@@ -154,7 +166,11 @@ fn a_closed_input_ends_the_play_with_the_score() {
 fn nothing_that_an_environment_says_reaches_the_terminal_as_a_control() {
     let bench = Bench::new();
     // The environment repeats what it does not know.
-    let output = typed(&bench, &["env", "play", "quest"], "examine object=\u{1b}[2J\u{202e}x\nexamine {\"item\":\"\\u001b[2J\"}\n");
+    let output = typed(
+        &bench,
+        &["env", "play", "quest"],
+        "examine object=\u{1b}[2J\u{202e}x\nexamine {\"item\":\"\\u001b[2J\"}\n",
+    );
     assert!(!output.stdout.contains(&0x1b), "{}", text(&output.stdout));
     assert!(!text(&output.stdout).contains('\u{202e}'));
 }

@@ -165,8 +165,16 @@ fn bad_requests_are_refused_with_a_reason() {
     assert_eq!(sent("GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403);
     assert_eq!(sent("GET /health HTTP/1.1\r\nHost: evil.example:80\r\nHost: localhost\r\n\r\n"), 403);
     assert_eq!(sent("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"), 200);
-    assert_eq!(sent("POST /reset HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}"), 415);
-    assert_eq!(sent("POST /reset HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 411);
+    assert_eq!(
+        sent(
+            "POST /reset HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}"
+        ),
+        415
+    );
+    assert_eq!(
+        sent("POST /reset HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        411
+    );
     assert_eq!(sent("POST /reset HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n"), 413);
     assert_eq!(sent(&format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000))), 431);
     assert_eq!(sent("hello\r\n\r\n"), 400);
@@ -190,7 +198,8 @@ fn a_websocket_is_one_episode() {
     let bench = Bench::new();
     let server = Server::start(&bench, &["--family", "unlock"]);
     let mut sockets = [Socket::connect(&server), Socket::connect(&server)];
-    let mut ask = |at: usize, message: Value| parsed(&sockets[at].ask(0x81, message.to_string().as_bytes()).1);
+    let mut ask =
+        |at: usize, message: Value| parsed(&sockets[at].ask(0x81, message.to_string().as_bytes()).1);
     let early = ask(0, json!({ "type": "step", "data": { "say": "x" } }));
     assert_eq!((&early["type"], &early["data"]["code"]), (&"error".into(), &"SESSION_ERROR".into()));
     // Resets without a seed take the next task of the family.
@@ -220,7 +229,8 @@ fn a_websocket_keeps_to_the_protocol() {
     assert_eq!(parsed(&socket.ask(0x80, second).1)["type"], "state");
     assert_eq!(socket.ask(0x88, b"").0, 0x88);
     // Binary data, reserved bits, a continuation of nothing, a long ping, no UTF-8: closed.
-    for (head, payload) in [(0x82, &b"x"[..]), (0xC1, b"x"), (0x80, b"x"), (0x89, &[0; 200]), (0x81, b"\xff")] {
+    for (head, payload) in [(0x82, &b"x"[..]), (0xC1, b"x"), (0x80, b"x"), (0x89, &[0; 200]), (0x81, b"\xff")]
+    {
         assert_eq!(Socket::connect(&server).ask(head, payload).0, 0x88, "{head:x}");
     }
     assert_eq!(Socket::connect(&server).ask(0x81, &vec![b'x'; (1 << 20) + 1]).0, 0x88);
@@ -235,7 +245,11 @@ fn mcp_speaks_line_by_line() {
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
     };
     let lines = [
-        request(1, "initialize", json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } })),
+        request(
+            1,
+            "initialize",
+            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "0" } }),
+        ),
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string(),
         request(2, "tools/list", json!({})),
         request(3, "tools/call", json!({ "name": "look", "arguments": {} })),
@@ -249,14 +263,16 @@ fn mcp_speaks_line_by_line() {
     ];
     let output = typed(&bench, &["env", "serve", "quest", "--mcp"], &(lines.join("\n") + "\n"));
     assert_eq!(output.status.code(), Some(0), "{}", bench.render(&output));
-    let answers: Vec<Value> =
-        String::from_utf8(output.stdout).unwrap().lines().map(parsed).collect();
+    let answers: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parsed).collect();
     assert_eq!(answers.len(), 9, "{answers:?}");
     assert_eq!(answers[0]["result"]["protocolVersion"], "2025-06-18");
     let tools = answers[1]["result"]["tools"].as_array().unwrap();
     assert!(tools.iter().any(|tool| tool["name"] == "look" && tool["annotations"]["readOnlyHint"] == true));
     assert_eq!(answers[2]["result"]["isError"], false);
-    assert_eq!((&answers[3]["result"]["isError"], &answers[3]["result"]["_meta"]), (&true.into(), &Value::Null));
+    assert_eq!(
+        (&answers[3]["result"]["isError"], &answers[3]["result"]["_meta"]),
+        (&true.into(), &Value::Null)
+    );
     assert_eq!(answers[4]["result"]["_meta"]["recoup/success"], false);
     let codes: Vec<i64> = answers.iter().filter_map(|answer| answer["error"]["code"].as_i64()).collect();
     assert_eq!(codes, [-32601, -32700, -32600]);

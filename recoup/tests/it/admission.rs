@@ -110,8 +110,14 @@ fn a_package_whose_state_shares_its_parts_is_stopped() {
             "        \"state\": {\"dials\": {name: 0 for name in DIALS}, \"pressed\": False},\n",
             "        \"state\": twice({\"dials\": {name: 0 for name in DIALS}, \"pressed\": False}, []),\n",
         ),
-        ("def start(task):", "def twice(state, log):\n    state[\"log\"] = log\n    state[\"copy\"] = log\n    return state\n\ndef start(task):"),
-        ("        state[\"dials\"][arguments[\"dial\"]] =", "        state[\"log\"].append(arguments[\"dial\"])\n        state[\"dials\"][arguments[\"dial\"]] ="),
+        (
+            "def start(task):",
+            "def twice(state, log):\n    state[\"log\"] = log\n    state[\"copy\"] = log\n    return state\n\ndef start(task):",
+        ),
+        (
+            "        state[\"dials\"][arguments[\"dial\"]] =",
+            "        state[\"log\"].append(arguments[\"dial\"])\n        state[\"dials\"][arguments[\"dial\"]] =",
+        ),
     ];
     assert_eq!(failed_when(&shared), ["deterministic"]);
 }

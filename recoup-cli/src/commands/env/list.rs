@@ -29,7 +29,10 @@ pub(crate) fn list(printer: Printer) -> Result<Ended, Failure> {
             }));
         } else {
             let (version, interface) = (identity.version(), &manifest.interface);
-            printer.line(format_args!("{name:<12} {version:<20} {interface:<16} {}", manifest.families.join(", ")));
+            printer.line(format_args!(
+                "{name:<12} {version:<20} {interface:<16} {}",
+                manifest.families.join(", ")
+            ));
             printer.line(printer.paint(Look::Dim, format_args!("  {}", manifest.description)));
         }
     }

@@ -92,7 +92,9 @@ impl Table<'_> {
                 "state" => self.show_state(),
                 "score" => self.show_score()?,
                 "help" => HELP.lines().for_each(|line| self.printer.note(line)),
-                other => self.printer.note(format_args!("there is no command `:{other}`; `:help` lists them")),
+                other => {
+                    self.printer.note(format_args!("there is no command `:{other}`; `:help` lists them"))
+                }
             },
         }
         Ok(true)
@@ -248,7 +250,11 @@ impl Table<'_> {
                 "checks": score.checks,
             }));
         } else {
-            self.printer.line(format_args!("{} steps. {}", self.episode.steps(), score_line(&score, self.printer)));
+            self.printer.line(format_args!(
+                "{} steps. {}",
+                self.episode.steps(),
+                score_line(&score, self.printer)
+            ));
         }
         Ok(())
     }

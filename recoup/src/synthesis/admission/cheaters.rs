@@ -25,10 +25,11 @@ impl Gate for Cheaters {
 
     fn check(&self, battery: &Battery<'_>) -> Result<Finding, EnvironmentError> {
         let total = battery.config.cheater_seeds as usize;
-        let success = |cheat: &(dyn Fn(&TaskSpec, &mut dyn Instance) -> Result<bool, EnvironmentError> + Sync)| {
-            let tried = battery.on_cheater_seeds(cheat)?;
-            Ok(percent(tried.iter().filter(|success| **success).count(), total))
-        };
+        let success =
+            |cheat: &(dyn Fn(&TaskSpec, &mut dyn Instance) -> Result<bool, EnvironmentError> + Sync)| {
+                let tried = battery.on_cheater_seeds(cheat)?;
+                Ok(percent(tried.iter().filter(|success| **success).count(), total))
+            };
         let random = success(&|task, instance| random(task, instance))?;
         let constant = success(&|task, instance| {
             let action = whole_call(instance.tools(), &task.goal, task.seed);
@@ -36,8 +37,9 @@ impl Gate for Cheaters {
             Ok(play(instance, &actions)?.score.success)
         })?;
         let copied = success(&|task, instance| {
-            let mut actions: Vec<Action> =
-                (0..instance.tools().len()).map(|at| whole_call(instance.tools(), &task.goal, at as u64)).collect();
+            let mut actions: Vec<Action> = (0..instance.tools().len())
+                .map(|at| whole_call(instance.tools(), &task.goal, at as u64))
+                .collect();
             actions.push(Action::say(task.goal.as_str()));
             Ok(play(instance, &actions)?.score.success)
         })?;

@@ -1,9 +1,7 @@
 //! The same actions show the same, however the state is kept.
 
 use super::{Battery, Finding, Gate};
-use crate::environments::{
-    Action, Driver, EnvironmentError, Instance, Scene, State, Step, run_by_value,
-};
+use crate::environments::{Action, Driver, EnvironmentError, Instance, Scene, State, Step, run_by_value};
 use crate::rollout::policies::Random;
 use crate::rollout::{Conditions, run};
 
@@ -30,10 +28,7 @@ impl Gate for Deterministic {
             Ok(!alike(instance, &solved.actions)? || !alike(instance, &random)?)
         })?;
         let count = different.iter().filter(|different| **different).count();
-        Ok(Finding {
-            passed: count == 0,
-            figure: format!("{count} of {} seeds differ", different.len()),
-        })
+        Ok(Finding { passed: count == 0, figure: format!("{count} of {} seeds differ", different.len()) })
     }
 }
 

@@ -23,11 +23,17 @@ impl Gate for Interface {
             return Ok(Finding { passed: false, figure: "seeds offer different tools".to_owned() });
         }
         let Some(target) = &battery.config.target else {
-            return Ok(Finding { passed: true, figure: format!("{} tools; no target was named", tools.len()) });
+            return Ok(Finding {
+                passed: true,
+                figure: format!("{} tools; no target was named", tools.len()),
+            });
         };
         let shape = |tool: &crate::environments::ToolSpec| {
-            let mut shape: Vec<_> =
-                tool.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.kind.as_str())).collect();
+            let mut shape: Vec<_> = tool
+                .parameters
+                .iter()
+                .map(|parameter| (parameter.name.clone(), parameter.kind.as_str()))
+                .collect();
             shape.sort();
             (tool.name.clone(), shape)
         };

@@ -114,9 +114,8 @@ pub fn admit(
     let battery = Battery { environment, config, solved };
     let mut gates = Vec::with_capacity(GATES.len());
     for gate in GATES {
-        let finding = gate
-            .check(&battery)
-            .unwrap_or_else(|error| Finding { passed: false, figure: error.to_string() });
+        let finding =
+            gate.check(&battery).unwrap_or_else(|error| Finding { passed: false, figure: error.to_string() });
         gates.push(GateReport {
             name: gate.name(),
             passed: finding.passed,

@@ -103,7 +103,9 @@ fn nudge(value: &Value) -> Value {
     match value {
         Value::Bool(flag) => Value::Bool(!flag),
         Value::String(text) => Value::String(format!("{text}x")),
-        Value::Number(number) => number.as_i64().map_or(Value::from(1), |number| Value::from(number.saturating_add(1))),
+        Value::Number(number) => {
+            number.as_i64().map_or(Value::from(1), |number| Value::from(number.saturating_add(1)))
+        }
         Value::Array(items) => Value::Array(items.iter().skip(1).cloned().collect()),
         Value::Null | Value::Object(_) => Value::from("x"),
     }

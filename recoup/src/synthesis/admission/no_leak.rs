@@ -27,15 +27,20 @@ impl Gate for NoLeak {
         let mut seeds_of: BTreeMap<&str, usize> = BTreeMap::new();
         hidden.iter().flatten().for_each(|text| *seeds_of.entry(text).or_default() += 1);
         // What most seeds hide is a word of the environment, not the secret of one.
-        let is_secret = |text: &String| hidden.len() < 3 || 2 * seeds_of.get(text.as_str()).copied().unwrap_or(0) <= hidden.len();
+        let is_secret = |text: &String| {
+            hidden.len() < 3 || 2 * seeds_of.get(text.as_str()).copied().unwrap_or(0) <= hidden.len()
+        };
         let leaks = battery.on_solved(|solved, instance| {
             let tools: Vec<&str> = instance
                 .tools()
                 .iter()
                 .flat_map(|tool| [tool.description.as_str(), tool.schema.as_str()])
                 .collect();
-            let told = [solved.task.goal.as_str(), &solved.first_observation, policy, &tools.join("\n")].join("\n");
-            Ok(hidden_texts(&solved.task).into_iter().find(|text| is_secret(text) && told.contains(text.as_str())))
+            let told =
+                [solved.task.goal.as_str(), &solved.first_observation, policy, &tools.join("\n")].join("\n");
+            Ok(hidden_texts(&solved.task)
+                .into_iter()
+                .find(|text| is_secret(text) && told.contains(text.as_str())))
         })?;
         let count = leaks.iter().flatten().count();
         let mut figure = format!("{count} of {} seeds leak", leaks.len());

@@ -25,7 +25,9 @@ impl Gate for Solvable {
                 "; not seed {} at difficulty {}, which scores {}",
                 first.task.seed, first.task.difficulty, first.score.score
             )),
-            None => figure.push_str(&format!(", {:.1} steps each", steps as f64 / solved.len().max(1) as f64)),
+            None => {
+                figure.push_str(&format!(", {:.1} steps each", steps as f64 / solved.len().max(1) as f64))
+            }
         }
         Ok(Finding { passed: unsolved.is_none() && !solved.is_empty(), figure })
     }

@@ -41,7 +41,10 @@ impl Solved {
     }
 
     pub(super) fn exchanges(&self) -> impl Iterator<Item = Exchange> + '_ {
-        self.actions.iter().zip(&self.steps).map(|(action, step)| Exchange { action: action.clone(), step: step.clone() })
+        self.actions
+            .iter()
+            .zip(&self.steps)
+            .map(|(action, step)| Exchange { action: action.clone(), step: step.clone() })
     }
 
     pub(super) fn end(&self) -> Option<&State> {

@@ -81,7 +81,11 @@ pub(crate) fn export(flags: &EnvExportArgs, settings: &Settings, printer: Printe
             "out": out.to_string(),
         }));
     } else {
-        printer.line(format_args!("{} tasks in {out}: {} files, {new} of them new", flags.seeds, files.len()));
+        printer.line(format_args!(
+            "{} tasks in {out}: {} files, {new} of them new",
+            flags.seeds,
+            files.len()
+        ));
     }
     Ok(Ended::Done)
 }

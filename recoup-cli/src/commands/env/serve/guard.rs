@@ -37,7 +37,8 @@ impl Guard {
         }
         self.check_token(request)?;
         let kind = request.header("content-type").unwrap_or_default();
-        let is_json = kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+        let is_json =
+            kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
         if request.method == "POST" && !is_json {
             return Err(Response::error(415, "send application/json"));
         }
@@ -48,7 +49,11 @@ impl Guard {
         let Some(token) = &self.token else { return Ok(()) };
         // Hashes are compared, so that the time taken says nothing about the token.
         let is_token = |shown: &str| Hash::of(shown.as_bytes()) == Hash::of(token.as_bytes());
-        if request.header("authorization").and_then(|value| value.strip_prefix("Bearer ")).is_some_and(is_token) {
+        if request
+            .header("authorization")
+            .and_then(|value| value.strip_prefix("Bearer "))
+            .is_some_and(is_token)
+        {
             return Ok(());
         }
         let path = request.path.trim_start_matches('/').split_once('/');

@@ -23,7 +23,8 @@ const HEARD_OUT_WITHIN: Duration = Duration::from_secs(1);
 /// connection, and the last answer with it.
 pub(super) fn hear_out(stream: BufReader<TcpStream>) {
     let socket = stream.get_ref();
-    let closed = socket.shutdown(Shutdown::Write).and_then(|()| socket.set_read_timeout(Some(HEARD_OUT_WITHIN)));
+    let closed =
+        socket.shutdown(Shutdown::Write).and_then(|()| socket.set_read_timeout(Some(HEARD_OUT_WITHIN)));
     if closed.is_ok() {
         let _ = io::copy(&mut stream.take(HEARD_OUT_MAX), &mut io::sink());
     }
@@ -94,9 +95,10 @@ impl Request {
             return Err(Response::error(400, "this is no HTTP/1.1 request"));
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let headers = parsed.headers.iter().map(|header| {
-            (header.name.to_owned(), String::from_utf8_lossy(header.value).trim().to_owned())
-        });
+        let headers = parsed
+            .headers
+            .iter()
+            .map(|header| (header.name.to_owned(), String::from_utf8_lossy(header.value).trim().to_owned()));
         Ok(Self {
             method: method.to_owned(),
             path: path.to_owned(),
@@ -113,7 +115,8 @@ impl Request {
         if !self.has("content-length") {
             return Ok(0);
         }
-        let length = self.header("content-length").filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let length =
+            self.header("content-length").filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         let length = length.and_then(|text| text.parse::<usize>().ok());
         match length {
             Some(length) if length <= BODY_MAX => Ok(length),
@@ -197,7 +200,9 @@ mod tests {
 
     #[test]
     fn a_head_is_read() {
-        let request = parse("POST /step?episode_id=a HTTP/1.1\r\nHost: localhost\r\nCONTENT-length: 5\r\n\r\n").unwrap();
+        let request =
+            parse("POST /step?episode_id=a HTTP/1.1\r\nHost: localhost\r\nCONTENT-length: 5\r\n\r\n")
+                .unwrap();
         assert_eq!((request.path.as_str(), request.query.as_str()), ("/step", "episode_id=a"));
         assert_eq!(request.header("host"), Some("localhost"));
         assert_eq!(request.length().unwrap(), 5);
@@ -205,7 +210,10 @@ mod tests {
 
     #[test]
     fn what_could_be_read_in_two_ways_is_refused() {
-        assert_eq!(parse("GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n").unwrap_err(), 400);
+        assert_eq!(
+            parse("GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n").unwrap_err(),
+            400
+        );
         assert_eq!(parse("GET / HTTP/1.1\r\nContent-Length: +1\r\n\r\n").unwrap_err(), 400);
         assert_eq!(parse("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").unwrap_err(), 411);
         assert_eq!(parse("GET / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n").unwrap_err(), 413);

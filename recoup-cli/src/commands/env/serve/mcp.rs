@@ -46,7 +46,12 @@ fn is_id(id: &Value) -> bool {
 pub(super) fn answer(identity: &Identity, episode: &mut Episode, message: &str) -> Option<Value> {
     let message = match serde_json::from_str::<Value>(message) {
         Ok(Value::Object(message)) => message,
-        Ok(_) => return Some(refused(&Value::Null, &(INVALID_REQUEST, "a message is one JSON object".to_owned()))),
+        Ok(_) => {
+            return Some(refused(
+                &Value::Null,
+                &(INVALID_REQUEST, "a message is one JSON object".to_owned()),
+            ));
+        }
         Err(error) => return Some(refused(&Value::Null, &(PARSE_ERROR, error.to_string()))),
     };
     let method = message.get("method").and_then(Value::as_str);
@@ -153,7 +158,8 @@ fn call(episode: &mut Episode, params: &Map<String, Value>) -> Result<Value, Ref
     });
     if episode.over().is_some() {
         let score = episode.score().map_err(broken)?;
-        result["_meta"] = json!({ "recoup/done": true, "recoup/success": score.success, "recoup/score": score.score });
+        result["_meta"] =
+            json!({ "recoup/done": true, "recoup/success": score.success, "recoup/score": score.score });
     }
     Ok(result)
 }

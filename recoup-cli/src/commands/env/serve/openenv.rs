@@ -163,7 +163,10 @@ pub(super) fn schema() -> Value {
 pub(super) fn answer(tasks: &Tasks, episode: &mut Option<Episode>, message: &str) -> Option<Value> {
     let refused = |refused: Refused| json!({ "type": "error", "data": { "message": refused.message, "code": refused.code } });
     let Ok(Value::Object(message)) = serde_json::from_str::<Value>(message) else {
-        return Some(refused(Refused { code: "INVALID_JSON", message: "a message is a JSON object".to_owned() }));
+        return Some(refused(Refused {
+            code: "INVALID_JSON",
+            message: "a message is a JSON object".to_owned(),
+        }));
     };
     let data = match message.get("data") {
         Some(Value::Object(data)) => data.clone(),
@@ -177,12 +180,17 @@ pub(super) fn answer(tasks: &Tasks, episode: &mut Option<Episode>, message: &str
             json!({ "type": "observation", "data": shown })
         }),
         "step" => match episode {
-            Some(episode) => step(episode, &data).map(|shown| json!({ "type": "observation", "data": shown })),
+            Some(episode) => {
+                step(episode, &data).map(|shown| json!({ "type": "observation", "data": shown }))
+            }
             None => Err(Refused { code: "SESSION_ERROR", message: "reset comes before step".to_owned() }),
         },
         "state" => Ok(json!({ "type": "state", "data": tasks.state(episode.as_ref(), "connection") })),
         "close" => return None,
-        other => Err(Refused { code: "UNKNOWN_TYPE", message: format!("there is no message of type {}", Json::string(other).as_str()) }),
+        other => Err(Refused {
+            code: "UNKNOWN_TYPE",
+            message: format!("there is no message of type {}", Json::string(other).as_str()),
+        }),
     };
     Some(answered.unwrap_or_else(refused))
 }
