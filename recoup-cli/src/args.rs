@@ -73,6 +73,17 @@ pub(crate) enum Command {
     Gc,
     /// Really delete runs: their records, verdicts and bytes
     Forget(ForgetArgs),
+    /// Run a package for another `recoup`, shut in
+    #[command(hide = true)]
+    EnvWorker(EnvWorkerArgs),
+}
+
+/// How a worker runs.
+#[derive(Debug, Args)]
+pub(crate) struct EnvWorkerArgs {
+    /// Run even where the system cannot shut the process in
+    #[arg(long)]
+    pub trust: bool,
 }
 
 /// Where runs come from and how their outcomes are read.

@@ -1,6 +1,7 @@
 //! The verbs: one file each.
 
 pub(crate) mod diagnose;
+pub(crate) mod env_worker;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod gc;

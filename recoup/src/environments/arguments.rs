@@ -100,6 +100,19 @@ impl ToolSpec {
         Ok(tools)
     }
 
+    /// Writes the list that [`ToolSpec::read_all`] reads.
+    pub fn write_all(tools: &[Self]) -> String {
+        let tool = |tool: &Self| {
+            serde_json::json!({
+                "name": tool.name,
+                "description": tool.description,
+                "read_only": tool.read_only,
+                "parameters": tool.schema.to_value(),
+            })
+        };
+        Value::from_iter(tools.iter().map(tool)).to_string()
+    }
+
     fn read(value: &Value) -> Result<Self, String> {
         let text = |name: &str| field(value, name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let name = text("name");
@@ -197,6 +210,7 @@ mod tests {
                 {"to":{"type":"string","enum":["north","south"]},"far":{"type":"integer"}},"required":["to"]}}]"#,
         )
         .unwrap();
+        assert_eq!(ToolSpec::read_all("test", &ToolSpec::write_all(&tools)).unwrap(), tools);
         let refused = |tool: &str, arguments: &str| {
             refusal(&tools, tool, &serde_json::from_str(arguments).unwrap()).unwrap_or_default()
         };

@@ -216,16 +216,12 @@ impl<'v> Play<'v, '_, '_, '_> {
         let number = self.field(&fields, "score", Function::Verify)?;
         let number = UnpackFloat::unpack_value(number).ok().flatten().map(|float| float.0);
         let score = number.ok_or_else(|| self.calls.broken("verify: `score` is no number".to_owned()))?;
-        if !(0.0..=1.0).contains(&score) || success != (score > 0.5) {
-            let message = format!("verify: success is {success} and score {score}; a success scores above 0.5");
-            return Err(self.calls.broken(message));
-        }
         let checks = DictRef::from_value(self.field(&fields, "checks", Function::Verify)?);
         let checks = checks.ok_or_else(|| self.calls.broken("verify: `checks` is no dict".to_owned()))?;
         let checks = checks.iter().map(|(name, passed)| Some((name.unpack_str()?.to_owned(), passed.unpack_bool()?)));
         let checks = checks.collect::<Option<_>>();
         let checks = checks.ok_or_else(|| self.calls.broken("verify: a check is no bool".to_owned()))?;
-        Ok(Score { success, score, checks })
+        Score::checked(success, score, checks).map_err(|what| self.calls.broken(format!("verify: {what}")))
     }
 
     fn goals(&self, goals: Value<'v>) -> Result<Vec<Goal>, EnvironmentError> {
