@@ -32,8 +32,8 @@ mod linux {
     use nix::sys::resource::{Resource, setrlimit};
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
-    /// Address space: the interpreter's greatest heap, twice over, and the allocator's reserve.
-    const ADDRESS_SPACE: u64 = 4 << 30;
+    /// Address space: the interpreter's greatest heap, twice, and the allocator's reserve of 1 GiB.
+    const ADDRESS_SPACE: u64 = 5 << 29;
     /// Processor time, in seconds. A worker is replaced long before.
     const PROCESSOR_SECONDS: u64 = 3600;
 

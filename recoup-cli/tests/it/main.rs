@@ -22,3 +22,10 @@ mod bad_input;
 mod damaged;
 /// Nothing that was planted in a trace stands in any file that the program writes.
 mod redaction;
+
+/// Playing a broken environment until it errs.
+#[path = "../../../recoup/tests/it/broken.rs"]
+mod broken;
+/// Packages in a process of their own.
+#[cfg(unix)]
+mod workers;

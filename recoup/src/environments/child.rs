@@ -55,7 +55,7 @@ const WRITE_BYTES: usize = 4 << 10;
 /// Parts that a time-out is waited in.
 const SLICES: u32 = 64;
 /// Pieces of a line that cost no time; so many more for every KiB received.
-const FREE_PIECES: usize = 1000;
+const FREE_PIECES: usize = 200;
 
 /// A child process.
 pub(super) struct Child {

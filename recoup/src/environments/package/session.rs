@@ -1,5 +1,6 @@
 //! An opened task: every function through bytes, and whole runs in the interpreter's heap.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use starlark::values::dict::{AllocDict, DictRef};
@@ -187,6 +188,9 @@ impl<'v> Play<'v, '_, '_, '_> {
 
     fn state(&self, state: Value<'v>) -> Result<State, EnvironmentError> {
         let json = self.calls.write(state, "the state")?;
+        if tree::is_shared(state, &mut HashSet::new()) {
+            return Err(self.calls.broken("the state holds one list or dict at two places".to_owned()));
+        }
         let most = self.program.limits().state_bytes;
         if json.len() as u64 > most {
             let message = format!("the state has {} bytes; at most {most} are allowed", json.len());
