@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(debug_assertions)]
+use recoup::failpoint::{Failpoint, Side};
+use recoup::rollout::Difficulties;
 
 /// Turn the failed runs of an LLM agent into a better agent.
 #[derive(Debug, Parser)]
@@ -35,6 +38,10 @@ pub(crate) struct Global {
     /// When to use colors
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
+    /// Stop dead at a failpoint (`before-import`): the tests' way to be killed at a chosen instant
+    #[cfg(debug_assertions)]
+    #[arg(long, global = true, hide = true, value_parser = parse_failpoint)]
+    pub stop_at: Option<(Failpoint, Side)>,
 }
 
 /// When to use colors.
@@ -63,6 +70,8 @@ pub(crate) enum Command {
     Label(LabelArgs),
     /// Diagnose runs that have not been diagnosed yet
     Diagnose,
+    /// Let a policy act in an environment, and keep its runs
+    Collect(CollectArgs),
     /// Write runs in a format that other programs read
     Export(ExportArgs),
     /// Count what the project holds
@@ -143,6 +152,44 @@ pub(crate) struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub outcomes: OutcomeArgs,
+}
+
+/// Who acts where, and how often.
+#[derive(Debug, Args)]
+pub(crate) struct CollectArgs {
+    /// Environment: the name of a bundled one, or the folder of a package or bridge
+    #[arg(long, value_name = "NAME")]
+    pub env: String,
+    /// Run a bridge's program, and a package where the system cannot shut it in
+    #[arg(long)]
+    pub trust: bool,
+    /// Who acts: `expert`, `random`, `weak:<style>@<rate>`, `mixture:<a>+<b>@<p>`, `scripted:<JSON>`
+    #[arg(long, value_name = "POLICY")]
+    pub policy: String,
+    /// Number of tasks
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub tasks: u64,
+    /// Seed of the choice of tasks and of the policy's luck
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Difficulty: 1, 2, 3 or all
+    #[arg(long, value_name = "D", value_parser = parse_difficulties, default_value = "all")]
+    pub difficulty: Difficulties,
+    /// One family of tasks only
+    #[arg(long, value_name = "NAME")]
+    pub family: Option<String>,
+    /// Runs of each task
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub trials: u32,
+    /// Most turns of a run [default: what the task allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_steps: Option<u64>,
+    /// Keep the state after every step, not its hash only
+    #[arg(long)]
+    pub checkpoints: bool,
+    /// Show what would be run, and stop
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Which runs to list.
@@ -285,6 +332,23 @@ pub(crate) struct ForgetArgs {
     /// Do not ask
     #[arg(long, short)]
     pub yes: bool,
+}
+
+/// Reads a side and the name of a failpoint.
+#[cfg(debug_assertions)]
+fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
+    let sides = Side::ALL.into_iter().flat_map(|side| Failpoint::ALL.iter().map(move |point| (*point, side)));
+    let mut named = sides.filter(|(point, side)| format!("{}-{}", side.as_str(), point.as_str()) == text);
+    named.next().ok_or_else(|| "no such failpoint".to_owned())
+}
+
+/// Reads `1`, `2`, `3` or `all`.
+fn parse_difficulties(text: &str) -> Result<Difficulties, String> {
+    match text {
+        "all" => Ok(Difficulties::All),
+        "1" | "2" | "3" => text.parse().map(Difficulties::Only).map_err(|_| String::new()),
+        _ => Err("expected 1, 2, 3 or all".to_owned()),
+    }
 }
 
 /// Reads a finite number.

@@ -6,8 +6,11 @@
 
 use std::fmt;
 
+use recoup::environments::EnvironmentError;
 use recoup::importers::SinkError;
 use recoup::pipeline::PipelineError;
+use recoup::rollout::CollectError;
+use recoup::rollout::policies::PolicyNameError;
 use recoup::store::StoreError;
 use serde::Serialize;
 
@@ -19,6 +22,8 @@ pub(crate) enum Origin {
     User,
     /// The machine: disk, memory, permissions.
     Machine,
+    /// An environment that was named.
+    Environment,
 }
 
 /// A failure that ends a command with exit code 2.
@@ -141,6 +146,28 @@ impl From<PipelineError> for Failure {
                 retryable: true,
             },
         }
+    }
+}
+
+impl From<CollectError> for Failure {
+    fn from(error: CollectError) -> Self {
+        match error {
+            CollectError::Plan(error) => Self::user(error.to_string()).code("plan"),
+            CollectError::Store(error) => error.into(),
+            CollectError::Sink(error) => error.into(),
+        }
+    }
+}
+
+impl From<PolicyNameError> for Failure {
+    fn from(error: PolicyNameError) -> Self {
+        Self::user(error.to_string()).code("policy").hint(PolicyNameError::hint())
+    }
+}
+
+impl From<EnvironmentError> for Failure {
+    fn from(error: EnvironmentError) -> Self {
+        Self { origin: Origin::Environment, ..Self::user(error.to_string()).code(error.fault.code()) }
     }
 }
 

@@ -32,6 +32,14 @@ enum Ended {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    #[cfg(debug_assertions)]
+    if let Some(wanted) = arguments.global.stop_at {
+        recoup::failpoint::watch(move |point, side| {
+            if (point, side) == wanted {
+                std::process::abort();
+            }
+        });
+    }
     let printer = Printer::new(&arguments.global);
     match run(&arguments, printer) {
         Ok(Ended::Done) => ExitCode::SUCCESS,
@@ -59,6 +67,7 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Ls(flags) => commands::ls::ls(flags, &settings, printer),
         Command::Show(flags) => commands::show::show(flags, &settings, printer),
         Command::Label(flags) => commands::label::label(flags, &settings, printer),
+        Command::Collect(flags) => commands::collect::collect(flags, &settings, printer),
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
         Command::Stats => commands::stats::stats(&settings, printer),
         Command::Verify => commands::verify::verify(&settings, printer),

@@ -20,6 +20,9 @@ use std::ops::Range;
 /// Nesting beyond which [`canonicalize`] refuses a value: far above real traces, far below the stack.
 pub const DEPTH_MAX: usize = 128;
 
+/// Room made at once for a string that must be decoded.
+const DECODED_BYTES: usize = 4 << 10;
+
 /// Why a text has no canonical form. Offsets are bytes from the start of the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -80,6 +83,13 @@ pub(crate) fn canonicalize_at(text: &str, depth: usize, out: &mut String) -> Res
         return Err(reader.syntax("end of text"));
     }
     Ok(())
+}
+
+/// The text that a JSON string stands for; `None` where it is none.
+pub(crate) fn decode_string(literal: &str) -> Option<Cow<'_, str>> {
+    let mut reader = Reader { bytes: literal.as_bytes(), text: literal, at: 0 };
+    let decoded = literal.starts_with('"').then(|| reader.string())?.ok()?;
+    (reader.at == literal.len()).then_some(decoded)
 }
 
 /// How many levels below a canonical value its deepest value stands: none for a scalar or `[]`, one
@@ -375,28 +385,33 @@ impl<'t> Reader<'t> {
     /// the text's own.
     fn string(&mut self) -> Result<Cow<'t, str>, CanonicalError> {
         self.at += 1;
-        let mut decoded = Cow::Borrowed("");
+        let start = self.at;
+        let clean = self.clean();
+        if self.bytes.get(self.at) == Some(&b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(clean));
+        }
+        // Decoded, a string is no longer than what is left of the text.
+        let mut decoded = String::with_capacity((self.bytes.len() - start).min(DECODED_BYTES));
+        decoded.push_str(clean);
         loop {
-            let clean_from = self.at;
-            self.at = next_escaped(self.bytes, self.at).unwrap_or(self.bytes.len());
-            let clean = &self.text[clean_from..self.at];
-            if decoded.is_empty() {
-                decoded = Cow::Borrowed(clean);
-            } else {
-                decoded.to_mut().push_str(clean);
-            }
             match self.bytes.get(self.at) {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(decoded);
+                    return Ok(Cow::Owned(decoded));
                 }
-                Some(b'\\') => {
-                    let escape = self.escape()?;
-                    decoded.to_mut().push(escape);
-                }
+                Some(b'\\') => decoded.push(self.escape()?),
                 _ => return Err(self.syntax("a closing quote")),
             }
+            decoded.push_str(self.clean());
         }
+    }
+
+    /// Passes what needs no escape.
+    fn clean(&mut self) -> &'t str {
+        let from = self.at;
+        self.at = next_escaped(self.bytes, from).unwrap_or(self.bytes.len());
+        &self.text[from..self.at]
     }
 
     fn escape(&mut self) -> Result<char, CanonicalError> {

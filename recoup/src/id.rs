@@ -9,8 +9,17 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A 256-bit BLAKE3 hash.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hash(pub [u8; 32]);
+
+impl std::hash::Hash for Hash {
+    /// Eight bytes tell hashes apart as well as all of them, in a map of fewer than billions.
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let mut first = [0; 8];
+        first.copy_from_slice(&self.0[..8]);
+        state.write_u64(u64::from_le_bytes(first));
+    }
+}
 
 impl Hash {
     /// The hash of a byte string.
@@ -27,6 +36,11 @@ impl Hash {
             hasher.update(field);
         }
         Self(hasher.finalize().into())
+    }
+
+    /// Its first 64 bits, as a seed.
+    pub fn to_seed(self) -> u64 {
+        self.0[..8].iter().rev().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
     }
 
     /// Reads 64 hexadecimal digits.

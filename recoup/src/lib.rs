@@ -4,7 +4,7 @@
 //!
 //! 1. vocabulary: [`trajectory`] (a run as a graph of messages), [`task`], [`verdict`] (what is decided
 //!    about a run), [`id`], [`json`] and [`canonical`] (equal content has equal bytes), [`warning`],
-//!    [`reporter`], [`visible`];
+//!    [`reporter`], [`visible`], [`failpoint`] (where tests stop the process);
 //! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all,
 //!    [`environments`] are worlds to act in;
 //! 3. judging and acting: [`statistics`], [`rollout`];
@@ -36,8 +36,10 @@
 #![warn(missing_docs)]
 
 pub mod canonical;
+pub mod failpoint;
 pub mod id;
 pub mod json;
+mod parallel;
 pub mod reporter;
 pub mod task;
 pub mod trajectory;

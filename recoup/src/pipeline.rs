@@ -12,7 +12,6 @@ mod export;
 mod import;
 mod outcomes;
 mod outlets;
-mod parallel;
 mod summary;
 
 use std::path::Path;

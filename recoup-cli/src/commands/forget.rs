@@ -14,6 +14,8 @@ use crate::settings::Settings;
 /// Deletes the runs named, or those that hold a text, after asking.
 pub(crate) fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let mut store = project::open(settings)?;
+    // A call that was stopped may have left bytes of runs that nobody can name any more.
+    store.finish_forgetting()?;
     let ids = match &flags.matching {
         None => project::resolve(&store, &flags.ids)?,
         Some(pattern) if pattern.trim().is_empty() => {

@@ -1,7 +1,9 @@
 //! The verbs: one file each.
 
+pub(crate) mod collect;
 pub(crate) mod diagnose;
 pub(crate) mod env_worker;
+mod environment;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod gc;

@@ -6,6 +6,9 @@
 /// A folder to work in, and commands whose exit code and output are snapshots.
 mod bench;
 
+/// Collecting: policies in the bundled environments.
+mod collect;
+
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
 
@@ -20,6 +23,10 @@ mod bad_input;
 
 /// Files that hold one bad byte or key, and files of which nothing can be read.
 mod damaged;
+
+/// Stopped at every commit and rename, and started again.
+mod failpoints;
+
 /// Nothing that was planted in a trace stands in any file that the program writes.
 mod redaction;
 

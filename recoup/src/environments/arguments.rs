@@ -13,7 +13,7 @@ pub struct ToolSpec {
     pub name: String,
     /// What it does.
     pub description: String,
-    /// True where no call of it changes the state.
+    /// True where calls change nothing but what the agent has seen or where it looks.
     pub read_only: bool,
     /// Its parameters, in the order of the schema.
     pub parameters: Vec<Parameter>,

@@ -6,18 +6,30 @@ use super::package::{Package, PackageFiles};
 use super::{Environment, EnvironmentError};
 
 macro_rules! files {
-    ($name:literal $(, $policy:literal)?) => {
+    ($name:literal) => {
+        files!($name, None)
+    };
+    ($name:literal, with policy) => {
+        files!($name, Some(include_str!(concat!("../../../environments/", $name, "/policy.md"))))
+    };
+    ($name:literal, $policy:expr) => {
         (
             $name,
             include_str!(concat!("../../../environments/", $name, "/environment.toml")),
             include_str!(concat!("../../../environments/", $name, "/environment.star")),
-            None::<&str> $(.or(Some(include_str!(concat!("../../../environments/", $name, "/", $policy)))))?,
+            $policy,
         )
     };
 }
 
 /// Name, manifest, program and policy of each.
-const PACKAGES: [(&str, &str, &str, Option<&str>); 1] = [files!("quest")];
+const PACKAGES: [(&str, &str, &str, Option<&str>); 5] = [
+    files!("desk", with policy),
+    files!("shop"),
+    files!("quest"),
+    files!("toolchain"),
+    files!("repo", with policy),
+];
 
 /// Names of the bundled environments.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -50,7 +50,9 @@ impl TaskSpec {
             difficulty,
             family: text("family")?,
             goal: text("goal")?,
-            max_steps: max_steps.filter(|steps| *steps > 0).ok_or_else(|| broken("has no positive `max_steps`"))?,
+            max_steps: max_steps
+                .filter(|steps| *steps > 0)
+                .ok_or_else(|| broken("has no positive `max_steps`"))?,
             json,
         })
     }
@@ -70,6 +72,11 @@ impl TaskSpec {
 
     /// Identity of the task among all of all environments.
     pub fn key(&self, environment: &str) -> String {
-        format!("{environment}/{}/{}/{}", self.family, self.difficulty, self.seed)
+        Self::key_of(environment, &self.family, self.difficulty, self.seed)
+    }
+
+    /// The same, before the task is generated.
+    pub fn key_of(environment: &str, family: &str, difficulty: u8, seed: u64) -> String {
+        format!("{environment}/{family}/{difficulty}/{seed}")
     }
 }

@@ -19,7 +19,7 @@ pub use self::manifest::{Manifest, Provenance};
 pub use self::trl_messages::TrlMessages;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
 pub use self::writer::{ExportError, ExportWriter};
-pub(crate) use self::writer::{PARTIAL, partial};
+pub(crate) use self::writer::{PARTIAL, partial, place};
 use crate::trajectory::Trajectory;
 use crate::views::Example;
 

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use super::{Exporter, Manifest, Provenance};
+use crate::failpoint::{self, Failpoint};
 use crate::redaction::{Redacted, leftovers};
 use crate::views::{Deduplicator, Example, Exclusion};
 
@@ -146,21 +147,22 @@ impl ExportWriter {
         }
         let failed = |path: &Path, source| ExportError::Io { path: path.to_owned(), source };
         let rows = self.rows.into_inner().map_err(|error| failed(&self.rows_path, error.into_error()))?;
-        place(rows, &self.rows_path).map_err(|source| failed(&self.rows_path, source))?;
+        place(rows, &self.rows_path, Failpoint::Rows).map_err(|source| failed(&self.rows_path, source))?;
         let folder = self.manifest_path.parent().unwrap_or(Path::new("."));
         let manifest = partial(folder).and_then(|mut file| {
             serde_json::to_writer_pretty(&mut file, &self.manifest)?;
             file.write_all(b"\n")?;
-            place(file, &self.manifest_path)
+            place(file, &self.manifest_path, Failpoint::Manifest)
         });
         manifest.map_err(|source| failed(&self.manifest_path, source))?;
         Ok(self.manifest)
     }
 }
 
-fn place(file: NamedTempFile, path: &Path) -> io::Result<()> {
+/// Renames a whole file, so that a reader sees the old or the new one.
+pub(crate) fn place(file: NamedTempFile, path: &Path, point: Failpoint) -> io::Result<()> {
     file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
+    failpoint::commit(point, || file.persist(path)).map(drop).map_err(|error| error.error)
 }
 
 /// Why a row must not leave, where something in it should have been redacted.

@@ -262,13 +262,10 @@ pub(super) fn file_sha256(source: &Source) -> Result<String, ImportError> {
     }
 }
 
-fn hexadecimal(digest: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(2 * digest.len());
-    for byte in digest {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+pub(crate) fn hexadecimal(digest: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
+    digest.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// The whole file as one record.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::canonical::write_string;
+use crate::canonical::{decode_string, write_string};
 use crate::json::Json;
 
 /// The value as `T`, or `None` for a value of another type.
@@ -16,11 +16,7 @@ pub(super) fn value<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
 
 /// The decoded string, or `None` for a value of another type.
 pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
-        return Some(Cow::Borrowed(inner));
-    }
-    serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+    decode_string(raw.get())
 }
 
 /// The decoded string, or the source text of a value of another type.

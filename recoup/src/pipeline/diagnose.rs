@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::parallel;
 use crate::diagnosis::{self, DiagnosisConfig, RULES_VERSION};
 use crate::id::TrajectoryId;
+use crate::parallel;
 use crate::reporter::Reporter;
 use crate::store::{Filter, Group, Page, Store, StoreError};
 use crate::trajectory::{Part, Status, Trajectory};

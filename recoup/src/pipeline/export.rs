@@ -7,8 +7,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::PipelineError;
-use super::outlets::replace;
+use super::outlets::{remove_partial, replace};
 use crate::exporters::atif::atif;
+use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
 use crate::redaction::{leftovers, redact};
 use crate::reporter::Reporter;
@@ -50,6 +51,7 @@ pub fn export_atif(
 ) -> Result<AtifExport, PipelineError> {
     let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
     fs::create_dir_all(out).map_err(|error| failed(out, error))?;
+    remove_partial(out).map_err(|error| failed(out, error))?;
     reporter.stage("export", Some(ids.len() as u64));
     let mut export = AtifExport::default();
     for id in ids {
@@ -80,7 +82,7 @@ pub fn export_atif(
             continue;
         }
         let path = out.join(format!("{}.atif.json", &id.to_string()[..16]));
-        replace(&path, &text).map_err(|error| failed(&path, error))?;
+        replace(&path, &text, Failpoint::Export).map_err(|error| failed(&path, error))?;
         export.written += 1;
         for loss in losses {
             *export.losses.entry(loss).or_default() += 1;

@@ -7,12 +7,14 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::diagnose::text_len;
-use super::{Imported, PipelineConfig, PipelineError, parallel};
+use super::{Imported, PipelineConfig, PipelineError};
 use crate::diagnosis::DETECTORS;
 use crate::exporters::{
-    ExportWriter, Exporter, Manifest, PARTIAL, Provenance, TrlMessages, TrlPromptCompletion, partial,
+    ExportWriter, Exporter, Manifest, PARTIAL, Provenance, TrlMessages, TrlPromptCompletion, partial, place,
 };
+use crate::failpoint::Failpoint;
 use crate::importers::Scoring;
+use crate::parallel;
 use crate::redaction::{Redacted, redact, redact_name, redact_text};
 use crate::report::{
     self, DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReportInput, RunRow, SkippedRow,
@@ -101,7 +103,7 @@ pub fn write_outlets(
         ("report.json", report::json(&report)),
     ] {
         let path = config.out.join(name);
-        replace(&path, &text).map_err(|error| failed(&path, error))?;
+        replace(&path, &text, Failpoint::Report).map_err(|error| failed(&path, error))?;
     }
     Ok(Outlets { manifests, written: true })
 }
@@ -133,15 +135,14 @@ fn current(out: &Path, provenance: &Provenance) -> Option<Vec<Manifest>> {
 }
 
 /// Writes beside the file and renames, so that a reader sees the old or the new one.
-pub(super) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+pub(super) fn replace(path: &Path, text: &str, point: Failpoint) -> std::io::Result<()> {
     let mut file = partial(path.parent().unwrap_or(Path::new(".")))?;
     file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
+    place(file, path, point)
 }
 
 /// Removes what a call that was killed left behind.
-fn remove_partial(folder: &Path) -> std::io::Result<()> {
+pub(super) fn remove_partial(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(PARTIAL) {

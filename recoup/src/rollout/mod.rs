@@ -3,6 +3,22 @@
 //! A [`Policy`] keeps nothing between turns: what it does follows from the seed, the transcript so far and
 //! what the scene tells. So a run can be continued from any checkpoint, by another thread or another
 //! day, and two arms that share a seed share their luck until they differ.
+//!
+//! [`policies`] are the built-in ones, [`run`] plays an episode, [`record`] makes a trajectory of it, and
+//! [`collect`] does so for many tasks and stores them.
+
+mod collect;
+mod episode;
+mod plan;
+pub mod policies;
+mod record;
+mod runner;
+
+pub use self::collect::{CollectError, Collected, Pending, collect, pending};
+pub use self::episode::{End, Episode, Prefix, Taken};
+pub use self::plan::{Assignment, Difficulties, Plan, PlanError};
+pub use self::record::{FORMAT, Recording, record};
+pub use self::runner::{Conditions, Keep, run};
 
 use crate::environments::{Action, EnvironmentError, Exchange, Scene, ToolSpec, rand};
 
@@ -66,11 +82,23 @@ pub struct Turn {
     pub thought: Option<String>,
     /// Actions, in order; none ends the episode.
     pub actions: Vec<Action>,
+    /// What choosing it took, where the policy knows.
+    pub spent: Spent,
+}
+
+/// What choosing took: counted against the budgets of an episode. The library has no clock, so time is
+/// what a policy's own client measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Tokens, of prompts and answers.
+    pub tokens: u64,
+    /// Milliseconds.
+    pub milliseconds: u64,
 }
 
 impl From<Action> for Turn {
     fn from(action: Action) -> Self {
-        Self { thought: None, actions: vec![action] }
+        Self { actions: vec![action], ..Self::default() }
     }
 }
 
@@ -81,6 +109,16 @@ pub enum Advice {
     Reconsider,
     /// The diagnosis of what went wrong here, without the right action.
     Diagnosis(String),
+}
+
+impl Advice {
+    /// What the policy is told, in words.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Reconsider => "Reconsider your next action before you take it.",
+            Self::Diagnosis(text) => text,
+        }
+    }
 }
 
 /// How a policy takes advice.

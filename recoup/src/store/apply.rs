@@ -1,6 +1,6 @@
 //! Applying a plan: the rows of one batch, inside one transaction.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Statement, ToSql, params};
 
 use super::pack::Frame;
 use super::plan::{NewRun, Plan, Ref, Waiting, tag};
@@ -9,6 +9,9 @@ use super::{StoreError, join, varint, verdicts};
 use crate::id::TrajectoryKey;
 use crate::task::goal_hash;
 use crate::trajectory::Sealed;
+
+/// Rows that one statement adds.
+const ROWS: usize = 32;
 
 /// First free ids of the tables that a plan writes to.
 struct Ids {
@@ -33,25 +36,25 @@ impl Ids {
     }
 }
 
-/// Writes a plan; the caller commits.
+/// Writes a plan; the caller commits. Returns the ids of the messages of the run in which it ends.
 pub(super) fn apply(
     connection: &Connection,
-    plan: &Plan,
+    plan: &mut Plan,
     batch: &[Waiting],
     now: &str,
-) -> Result<(), StoreError> {
+) -> Result<Vec<i64>, StoreError> {
     let ids = Ids {
         pack: next_id(connection, "pack")?,
         blob: next_id(connection, "blob")?,
         node: next_id(connection, "node")?,
     };
-    put_packs(connection, &plan.frames, ids.pack)?;
+    put_packs(connection, plan.packer.finish()?, ids.pack)?;
     put_blobs(connection, plan, &ids)?;
-    let mut node = connection.prepare_cached("INSERT INTO node VALUES(?1, ?2, ?3, ?4)")?;
-    for (index, new) in plan.nodes.iter().enumerate() {
-        let parent = new.parent.map_or(0, |parent| ids.node(parent));
-        node.execute((ids.node(Ref::New(index)), parent, new.hash.0.0, ids.blob(new.blob)))?;
-    }
+    insert(connection, "node", &["parent", "hash", "blob"], &plan.nodes, |row, new| {
+        row.set(new.parent.map_or(0, |parent| ids.node(parent)))?;
+        row.set(new.hash.0.0)?;
+        row.set(ids.blob(new.blob))
+    })?;
     let mut media = connection.prepare_cached("INSERT INTO media VALUES(?1, ?2)")?;
     for (hash, blob) in &plan.media {
         media.execute((hash.0, ids.blob(Ref::New(*blob))))?;
@@ -59,6 +62,44 @@ pub(super) fn apply(
     for (waiting, (fate, run)) in batch.iter().zip(&plan.runs) {
         if let (Fate::New { base, ordinal, latest, .. }, Some(run)) = (*fate, run) {
             put_run(connection, &ids, &waiting.sealed, run, (base, ordinal, latest), now)?;
+        }
+    }
+    Ok(plan.begun.iter().flatten().map(|node| ids.node(*node)).collect())
+}
+
+/// Parameters of a statement, set one after the other.
+struct Row<'s, 'c> {
+    statement: &'s mut Statement<'c>,
+    next: usize,
+}
+
+impl Row<'_, '_> {
+    fn set(&mut self, value: impl ToSql) -> rusqlite::Result<()> {
+        self.next += 1;
+        self.statement.raw_bind_parameter(self.next, value)
+    }
+}
+
+/// Inserts rows, many with one statement: to start one takes longer than to add a row. SQLite numbers
+/// them on from the table's highest id, as [`Ids`] does; given an id or the right to abort, it would
+/// note for every statement how to undo it, and a failure ends the whole transaction anyway.
+fn insert<T>(
+    connection: &Connection,
+    table: &str,
+    columns: &[&str],
+    rows: &[T],
+    set: impl Fn(&mut Row, &T) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let row = format!("({})", vec!["?"; columns.len()].join(","));
+    let (together, single) = rows.as_chunks::<ROWS>();
+    for (rows, count) in [(together.as_flattened(), ROWS), (single, 1)] {
+        let values = vec![row.as_str(); count].join(",");
+        let sql = format!("INSERT OR FAIL INTO {table}({}) VALUES{values}", columns.join(","));
+        let mut statement = connection.prepare_cached(&sql)?;
+        for rows in rows.chunks(count) {
+            let mut parameters = Row { statement: &mut statement, next: 0 };
+            rows.iter().try_for_each(|row| set(&mut parameters, row))?;
+            statement.raw_execute()?;
         }
     }
     Ok(())
@@ -81,16 +122,17 @@ pub(super) fn put_packs(connection: &Connection, frames: &[Frame], first: i64) -
 }
 
 fn put_blobs(connection: &Connection, plan: &Plan, ids: &Ids) -> rusqlite::Result<()> {
-    let mut blob = connection.prepare_cached("INSERT INTO blob VALUES(?1, ?2, ?3, ?4, ?5)")?;
+    insert(connection, "blob", &["pack", "offset", "len", "hash"], &plan.blobs, |row, new| {
+        row.set(ids.pack + new.place.pack as i64)?;
+        row.set(new.place.offset as i64)?;
+        row.set(new.place.len as i64)?;
+        row.set(new.hash.map(|hash| hash.0))
+    })?;
     // Another body with the same 64 bits keeps the entry; this one is then stored again when it recurs.
     let mut entry = connection.prepare_cached("INSERT OR IGNORE INTO blob_tag VALUES(?1, ?2)")?;
     for (index, new) in plan.blobs.iter().enumerate() {
-        let id = ids.blob(Ref::New(index));
-        let pack = ids.pack + new.place.pack as i64;
-        let (offset, len) = (new.place.offset as i64, new.place.len as i64);
-        blob.execute((id, pack, offset, len, new.hash.map(|hash| hash.0)))?;
         if let Some(hash) = new.hash {
-            entry.execute((tag(hash), id))?;
+            entry.execute((tag(hash), ids.blob(Ref::New(index))))?;
         }
     }
     Ok(())

@@ -4,6 +4,9 @@
 //! it, its names and the backup copies of older formats. What it alone referred to is cut out of the
 //! packs; then the file is rewritten and its log emptied. A message that another run holds too, in
 //! the same context, belongs to that run and stays; so does the side of a task that other runs share.
+//!
+//! From the moment its rows are gone nobody can name a run again, though its bytes are still there. So
+//! the same commit leaves a mark, and whatever stops the rest, [`Store::finish_forgetting`] does it.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +14,11 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use super::{FILE, GcReport, Store, StoreError, pending, split};
+use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
+
+/// Stands among the finished stages while bytes of forgotten runs may be left.
+const MARK: &str = "forget";
 
 /// What was forgotten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -29,8 +36,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NotFound`] where an id is unknown; nothing is forgotten then. [`StoreError::Busy`]
-    /// where another process has the project open in a way that keeps the log: call it again, or
-    /// [`Store::gc`] and this with no ids.
+    /// where another process has the project open in a way that keeps the log:
+    /// [`Store::finish_forgetting`] later.
     pub fn forget(&mut self, ids: &[TrajectoryId]) -> Result<ForgetReport, StoreError> {
         self.check_writable()?;
         // Deleted text must not stay in the unused parts of pages either.
@@ -48,13 +55,38 @@ impl Store {
         }
         report.trajectories = runs.len() as u64;
         split::forget(&transaction, &ties)?;
-        transaction.commit()?;
-        report.collected = self.gc()?;
+        transaction.execute("INSERT OR REPLACE INTO done VALUES(?1, '', 0, 0)", [MARK])?;
+        transaction.commit(Failpoint::Forget)?;
+        report.collected = self.remove_bytes()?;
+        Ok(report)
+    }
+
+    /// Finishes what a [`Store::forget`] that was stopped has left: does nothing where there is none.
+    ///
+    /// # Errors
+    /// As [`Store::forget`].
+    pub fn finish_forgetting(&mut self) -> Result<GcReport, StoreError> {
+        if self.connection.prepare_cached("SELECT 1 FROM done WHERE stage = ?1")?.exists([MARK])? {
+            self.remove_bytes()
+        } else {
+            Ok(GcReport::default())
+        }
+    }
+
+    fn remove_bytes(&mut self) -> Result<GcReport, StoreError> {
+        self.connection.execute_batch("PRAGMA secure_delete = ON")?;
+        let collected = self.gc()?;
         self.remove_backups()?;
         self.connection.execute_batch("VACUUM")?;
         let busy: bool =
             self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-        if busy { Err(StoreError::Busy) } else { Ok(report) }
+        if busy {
+            return Err(StoreError::Busy);
+        }
+        let transaction = self.write()?;
+        transaction.execute("DELETE FROM done WHERE stage = ?1", [MARK])?;
+        transaction.commit(Failpoint::Forgotten)?;
+        Ok(collected)
     }
 
     fn remove_backups(&self) -> Result<(), StoreError> {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::apply::{next_id, put_packs};
 use super::pack::{Kind, Packer, open, slice};
 use super::{Store, StoreError, varint};
+use crate::failpoint::Failpoint;
 
 /// Packs rewritten in one transaction.
 const BATCH: usize = 32;
@@ -27,18 +28,18 @@ pub struct GcReport {
 }
 
 impl Store {
-    /// Drops what no run refers to and rewrites the packs it lay in. Only `forget`, or a crash of an
-    /// older version, leaves anything to drop.
+    /// Drops what no run refers to and rewrites the packs it lay in: what `forget` leaves, and an import
+    /// that was stopped inside a large run and not started again.
     pub fn gc(&mut self) -> Result<GcReport, StoreError> {
         let transaction = self.write()?;
         let mut report = sweep(&transaction)?;
-        transaction.commit()?;
+        transaction.commit(Failpoint::Sweep)?;
         let before = packed_bytes(&self.connection)?;
         let partial = partial_packs(&self.connection)?;
         for batch in partial.chunks(BATCH) {
             let transaction = self.write()?;
             report.packs += rewrite(&transaction, batch)?;
-            transaction.commit()?;
+            transaction.commit(Failpoint::Repack)?;
         }
         self.packs.get_mut().clear();
         report.packed_bytes = before.saturating_sub(packed_bytes(&self.connection)?);
@@ -122,7 +123,7 @@ fn rewrite(connection: &Connection, packs: &[i64]) -> Result<u64, StoreError> {
             moved.push((row.get::<_, i64>(0)?, packer.push(kind, bytes)?));
         }
     }
-    put_packs(connection, &packer.finish()?, first)?;
+    put_packs(connection, packer.finish()?, first)?;
     let mut update = connection.prepare_cached("UPDATE blob SET pack = ?2, offset = ?3 WHERE id = ?1")?;
     for (blob, place) in moved {
         update.execute((blob, first + place.pack as i64, place.offset as i64))?;

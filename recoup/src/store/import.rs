@@ -1,9 +1,15 @@
 //! Importing: runs are taken in input order, planned in batches and committed.
 //!
-//! A batch is committed whole, so a process that is killed leaves whole runs and no half ones; the
-//! same import started again finds them as duplicates and goes on. Commits are what another process
-//! waits for, so a batch is bounded ([`BATCH_RUNS`], [`BATCH_BYTES`], [`BATCH_NODES`]) and nothing is
-//! computed inside the transaction that could be computed before.
+//! A run becomes visible by one row, which is committed with the last of its messages, so a process
+//! that is killed leaves whole runs and no half ones; the same import started again finds them as
+//! duplicates and goes on. Commits are what another process waits for, so what one writes is bounded
+//! ([`BATCH_RUNS`], and messages and bytes by the [plan](super::plan)), and nothing is computed inside
+//! the transaction that could be computed before. Of a run larger than that, the first messages are
+//! committed ahead; a kill leaves them as rows that nothing refers to, which the same import uses again
+//! and [`Store::gc`] drops.
+//!
+//! Runs are planned as they come, not when a commit is due: that way this thread has work all the
+//! time that others parse.
 //!
 //! A killed process loses what was not committed. A power cut may also lose the last commits before
 //! it, never part of one; once [`Import::finish`] has returned, everything is on the disk.
@@ -15,6 +21,7 @@ use super::plan::{Plan, Waiting, data_version};
 use super::revisions::Fate;
 use super::summary::{ImportSummary, Novelty};
 use super::{Store, StoreError, join, load, split, verdicts};
+use crate::failpoint::Failpoint;
 use crate::importers::{Event, LooseLabel, Sink, SinkError};
 use crate::trajectory::Sealed;
 use crate::verdict::Verdict;
@@ -22,10 +29,10 @@ use crate::warning::Loss;
 
 /// Most runs in one commit.
 const BATCH_RUNS: usize = 1000;
-/// Bytes of bodies, records and media after which a batch is committed.
+/// Bytes of runs, new or not, that wait for a commit.
 const BATCH_BYTES: usize = 16 << 20;
-/// Messages after which a batch is committed: each costs two rows.
-const BATCH_NODES: usize = 20_000;
+/// Bytes of runs that wait to be planned.
+const PLAN_BYTES: usize = 256 << 10;
 
 /// An import under way. What was not committed yet is lost when it is dropped without
 /// [`Import::finish`].
@@ -33,9 +40,11 @@ pub struct Import<'a> {
     store: &'a mut Store,
     now: String,
     waiting: Vec<Waiting>,
+    plan: Option<Plan>,
     labels: Vec<LooseLabel>,
+    /// Bytes of the waiting runs, and of those that are not planned yet.
     bytes: usize,
-    nodes: usize,
+    unplanned: usize,
     last_uri: Option<String>,
     summary: ImportSummary,
 }
@@ -52,9 +61,10 @@ impl Store {
             store: self,
             now: now.to_owned(),
             waiting: Vec::new(),
+            plan: None,
             labels: Vec::new(),
             bytes: 0,
-            nodes: 0,
+            unplanned: 0,
             last_uri: None,
             summary: ImportSummary::default(),
         })
@@ -96,13 +106,22 @@ impl Import<'_> {
     }
 
     fn run(&mut self, sealed: Sealed) -> Result<(), StoreError> {
-        self.bytes += sealed.record.len()
+        let bytes = sealed.record.len()
             + sealed.bodies.iter().map(|body| body.bytes.len()).sum::<usize>()
             + sealed.media.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-        self.nodes += sealed.bodies.len();
+        self.bytes += bytes;
+        self.unplanned += bytes;
         self.waiting.push(Waiting::new(sealed));
-        if self.waiting.len() >= BATCH_RUNS || self.bytes >= BATCH_BYTES || self.nodes >= BATCH_NODES {
-            self.commit()?;
+        if self.waiting.len() >= BATCH_RUNS || self.bytes >= BATCH_BYTES {
+            return self.commit();
+        }
+        if self.unplanned >= PLAN_BYTES {
+            let (plan, whole) = self.planned()?;
+            if !whole {
+                self.write(plan)?;
+                return self.commit();
+            }
+            self.plan = Some(plan);
         }
         Ok(())
     }
@@ -115,30 +134,59 @@ impl Import<'_> {
         Ok(())
     }
 
+    /// Commits everything that waits.
     fn commit(&mut self) -> Result<(), StoreError> {
-        if self.waiting.is_empty() && self.labels.is_empty() {
-            return Ok(());
+        while !(self.waiting.is_empty() && self.labels.is_empty()) {
+            let (plan, _) = self.planned()?;
+            self.write(plan)?;
         }
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// The plan for the runs that wait, as far as they fit, and whether that is all of them.
+    fn planned(&mut self) -> Result<(Plan, bool), StoreError> {
+        self.unplanned = 0;
         let reading = self.store.read()?;
-        let mut plan = Plan::new(&reading, &mut self.waiting)?;
-        let late = self.late_labels(&plan)?;
+        let version = data_version(&reading)?;
+        let mut plan = match self.plan.take() {
+            Some(plan) if plan.data_version == version => plan,
+            _ => anew(version, &mut self.waiting)?,
+        };
+        let whole = plan.extend(&reading, &mut self.waiting)?;
         reading.finish()?;
+        Ok((plan, whole))
+    }
+
+    /// Writes a plan, and takes the runs that it finishes from those that wait.
+    fn write(&mut self, mut plan: Plan) -> Result<(), StoreError> {
+        let mut late = self.late_labels(&plan)?;
+        let mut written = Vec::new();
         if !plan.is_empty() || !self.labels.is_empty() || !late.is_empty() {
             let transaction = self.store.write()?;
-            if data_version(&transaction)? != plan.data_version {
-                plan = Plan::new(&transaction, &mut self.waiting)?;
+            let version = data_version(&transaction)?;
+            if version != plan.data_version {
+                plan = anew(version, &mut self.waiting)?;
+                plan.extend(&transaction, &mut self.waiting)?;
+                late = self.late_labels(&plan)?;
             }
-            apply(&transaction, &plan, &self.waiting, &self.now)?;
+            written = apply(&transaction, &mut plan, &self.waiting, &self.now)?;
             for verdict in &late {
                 verdicts::put(&transaction, load::seq(&transaction, verdict.subject)?, verdict)?;
             }
             join::keep_labels(&transaction, &self.labels)?;
-            transaction.commit()?;
+            transaction.commit(if plan.begun.is_some() {
+                Failpoint::ImportAhead
+            } else {
+                Failpoint::Import
+            })?;
         }
         self.count(&plan);
-        self.waiting.clear();
         self.labels.clear();
-        (self.bytes, self.nodes) = (0, 0);
+        self.waiting.drain(..plan.runs.len());
+        if let Some(begun) = self.waiting.first_mut() {
+            begun.written = written;
+        }
         Ok(())
     }
 
@@ -189,12 +237,22 @@ impl Import<'_> {
     }
 }
 
+/// A plan for nothing yet. Another process may have dropped what had no run yet, so nothing counts as
+/// written.
+fn anew(version: i64, batch: &mut [Waiting]) -> Result<Plan, StoreError> {
+    batch.iter_mut().for_each(|waiting| waiting.written.clear());
+    Plan::new(version)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::{Import, Waiting};
     use crate::importers::{Event, Sink as _, SinkError};
-    use crate::store::{Filter, Store, StoreError};
+    use crate::store::{Filter, Page, Store, StoreError};
     use crate::task::Task;
-    use crate::trajectory::{NativeId, Node, Outcome, Part, Role, Trajectory};
+    use crate::trajectory::{NativeId, Node, Outcome, Part, Role, Sealed, Trajectory};
+
+    const NOW: &str = "2026-01-01T00:00:00Z";
 
     /// A run whose text does not compress, so that it needs its room.
     fn event(number: u64) -> Event {
@@ -212,9 +270,65 @@ mod tests {
     }
 
     fn import(store: &mut Store, runs: u64) -> Result<(), SinkError> {
-        let mut import = store.import("2026-01-01T00:00:00Z").unwrap();
+        let mut import = store.import(NOW).unwrap();
         (0..runs).try_for_each(|number| import.event(event(number)))?;
         import.finish().map(drop).map_err(|error| SinkError(Box::new(error)))
+    }
+
+    /// One run of many messages, each different.
+    fn large(messages: usize) -> Sealed {
+        let mut draft = Trajectory::new("test", Task::from_goal("go on"));
+        for number in 0..messages {
+            draft.push(Node::new(Role::User, "user", vec![Part::text(format!("message {number}"))]));
+        }
+        draft.finish(Outcome::unknown());
+        draft.seal(&NativeId::Named("large".to_owned()), Vec::new()).unwrap()
+    }
+
+    /// Makes the first `commits` of a run.
+    fn begin(import: &mut Import<'_>, run: Sealed, commits: usize) {
+        import.waiting.push(Waiting::new(run));
+        for _ in 0..commits {
+            let (plan, whole) = import.planned().unwrap();
+            assert!(!whole);
+            import.write(plan).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_large_run_comes_in_several_commits_and_shows_with_the_last() {
+        let messages = 50_000;
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::create_or_open(dir.path()).unwrap();
+        // What a kill before the last of three commits leaves.
+        begin(&mut store.import(NOW).unwrap(), large(messages), 2);
+        assert_eq!(store.count(&Filter::default()).unwrap(), 0);
+        let report = store.verify(&mut |_, _| {}).unwrap();
+        assert!(report.is_clean(), "{:?}", report.problems);
+        assert_eq!(report.unreferenced_nodes, 40_000);
+
+        let mut import = store.import(NOW).unwrap();
+        import.event(Event::Trajectory(Box::new(large(messages)))).unwrap();
+        assert_eq!(import.finish().unwrap().new_nodes, 10_000, "the others are used again");
+        let report = store.verify(&mut |_, _| {}).unwrap();
+        assert!(report.is_clean(), "{:?}", report.problems);
+        assert_eq!((report.trajectories, report.unreferenced_nodes), (1, 0));
+        let row = &store.list(&Filter::default(), Page::ALL).unwrap()[0];
+        assert_eq!(store.load(row.id).unwrap().nodes.len(), messages);
+    }
+
+    #[test]
+    fn a_large_run_begins_anew_where_another_process_swept_its_messages() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::create_or_open(dir.path()).unwrap();
+        let mut other = Store::create_or_open(dir.path()).unwrap();
+        let mut import = store.import(NOW).unwrap();
+        begin(&mut import, large(30_000), 1);
+        assert_eq!(other.gc().unwrap().nodes, 20_000);
+        import.finish().unwrap();
+        assert!(store.verify(&mut |_, _| {}).unwrap().is_clean());
+        let row = &store.list(&Filter::default(), Page::ALL).unwrap()[0];
+        assert_eq!(store.load(row.id).unwrap().nodes.len(), 30_000);
     }
 
     #[test]
@@ -222,7 +336,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::create_or_open(dir.path()).unwrap();
         // Room for one commit of a thousand runs and no second one.
-        store.connection.pragma_update(None, "max_page_count", 1000).unwrap();
+        store.connection.pragma_update(None, "max_page_count", 250).unwrap();
         let error = import(&mut store, 2500).unwrap_err();
         assert!(matches!(error.0.downcast_ref(), Some(StoreError::DiskFull)), "{error:?}");
         assert_eq!(store.count(&Filter::default()).unwrap(), 1000);

@@ -8,6 +8,7 @@ use rusqlite::Connection;
 
 use super::pack::PackCache;
 use super::{Store, StoreError, load, verdicts};
+use crate::failpoint::Failpoint;
 use crate::id::{Hash, TrajectoryId};
 use crate::importers::LooseLabel;
 use crate::json::Json;
@@ -103,7 +104,7 @@ pub(super) fn join_labels(store: &Store, now: &str) -> Result<(), StoreError> {
         for (seq, verdict) in batch {
             verdicts::put(&transaction, *seq, verdict)?;
         }
-        transaction.commit()?;
+        transaction.commit(Failpoint::Join)?;
     }
     Ok(())
 }

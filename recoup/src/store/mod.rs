@@ -40,6 +40,7 @@ mod verify;
 use std::cell::RefCell;
 use std::fs;
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,9 +58,15 @@ pub use self::query::{Filter, Page, Row};
 pub use self::stats::{FormatStats, Stats};
 pub use self::summary::{FormatCounts, ImportSummary, OutcomeCounts};
 pub use self::verify::VerifyReport;
+use crate::failpoint::{self, Failpoint};
 
 /// The database's file name in a project folder.
 const FILE: &str = "store.sqlite";
+/// Page size of a new file. Most pages hold compressed packs, which large pages write with fewer calls.
+const PAGE_BYTES: i64 = 16 << 10;
+/// Bytes in the write-ahead log after which it is copied into the file: rarely, so that a page that
+/// several commits touch is copied once.
+const LOG_BYTES: i64 = 32 << 20;
 /// Pause and attempts while another process switches a new file to write-ahead mode: SQLite does not
 /// wait for that by itself.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
@@ -117,11 +124,14 @@ impl Store {
             access = Access::Newer(found);
             connection = access.open(file)?;
         } else {
+            // Holds where nothing was written yet.
+            connection.pragma_update(None, "page_size", PAGE_BYTES)?;
             write_ahead(&connection)?;
-            // Checkpoints are rare, so a page that several commits touch is copied once.
-            connection.execute_batch(
-                "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -32768;",
-            )?;
+            let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+            connection.execute_batch(&format!(
+                "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = {}; PRAGMA cache_size = -32768;",
+                LOG_BYTES / page.max(1)
+            ))?;
             schema::migrate(&mut connection, schema::MIGRATIONS, &|found| backup_path(dir, found))?;
         }
         prepare(&connection)?;
@@ -152,9 +162,9 @@ impl Store {
     }
 
     /// A transaction that holds the write lock; one whoever holds it keeps short.
-    fn write(&self) -> Result<Transaction<'_>, StoreError> {
+    fn write(&self) -> Result<Writing<'_>, StoreError> {
         self.check_writable()?;
-        Ok(Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?)
+        Ok(Writing(Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?))
     }
 
     /// A transaction that only reads: many small queries then take the file's locks once.
@@ -174,6 +184,23 @@ impl Store {
         let connection = access.open(&self.dir.join(FILE))?;
         prepare(&connection)?;
         Ok(connection)
+    }
+}
+
+/// A transaction that writes; dropped, it changes nothing.
+struct Writing<'a>(Transaction<'a>);
+
+impl Writing<'_> {
+    fn commit(self, point: Failpoint) -> rusqlite::Result<()> {
+        failpoint::commit(point, || self.0.commit())
+    }
+}
+
+impl Deref for Writing<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.0
     }
 }
 

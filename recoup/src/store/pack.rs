@@ -50,17 +50,29 @@ pub(super) struct Place {
 pub(super) struct Packer {
     compressor: zstd::bulk::Compressor<'static>,
     frames: Vec<Frame>,
+    bytes: usize,
     open: [Option<(usize, Vec<u8>)>; 3],
+    /// Buffers that serve again: large ones are dear to make.
+    spare: Vec<Vec<u8>>,
+    compressed: Vec<u8>,
 }
 
 impl Packer {
     pub(super) fn new() -> Result<Self, StoreError> {
         let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(compression)?;
-        Ok(Self { compressor, frames: Vec::new(), open: [None, None, None] })
+        Ok(Self {
+            compressor,
+            frames: Vec::new(),
+            bytes: 0,
+            open: [None, None, None],
+            spare: Vec::new(),
+            compressed: Vec::new(),
+        })
     }
 
     /// Appends a byte string.
     pub(super) fn push(&mut self, kind: Kind, bytes: &[u8]) -> Result<Place, StoreError> {
+        self.bytes += bytes.len();
         if bytes.len() > PACK_BYTES {
             let pack = self.reserve(kind);
             self.close(pack, bytes)?;
@@ -69,10 +81,15 @@ impl Packer {
         let fits = |raw: &Vec<u8>| raw.len() + bytes.len() <= PACK_BYTES;
         if let Some((pack, raw)) = self.open[kind as usize].take_if(|(_, raw)| !fits(raw)) {
             self.close(pack, &raw)?;
+            self.spare.push(raw);
         }
         let (pack, raw) = match self.open[kind as usize].take() {
             Some(open) => open,
-            None => (self.reserve(kind), Vec::with_capacity(PACK_BYTES)),
+            None => {
+                let mut raw = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(PACK_BYTES));
+                raw.clear();
+                (self.reserve(kind), raw)
+            }
         };
         let (pack, raw) = self.open[kind as usize].insert((pack, raw));
         let place = Place { pack: *pack, offset: raw.len(), len: bytes.len() };
@@ -80,14 +97,19 @@ impl Packer {
         Ok(place)
     }
 
-    /// All packs, in the order of their numbers.
-    pub(super) fn finish(mut self) -> Result<Vec<Frame>, StoreError> {
+    /// Bytes pushed so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Closes the open packs and returns all, in the order of their numbers.
+    pub(super) fn finish(&mut self) -> Result<&[Frame], StoreError> {
         for kind in 0..self.open.len() {
             if let Some((pack, raw)) = self.open[kind].take() {
                 self.close(pack, &raw)?;
             }
         }
-        Ok(self.frames)
+        Ok(&self.frames)
     }
 
     fn reserve(&mut self, kind: Kind) -> usize {
@@ -96,9 +118,16 @@ impl Packer {
     }
 
     fn close(&mut self, pack: usize, raw: &[u8]) -> Result<(), StoreError> {
+        self.compressed.clear();
+        self.compressed.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+        self.compressor.compress_to_buffer(raw, &mut self.compressed).map_err(compression)?;
         let frame = &mut self.frames[pack];
         frame.raw_len = raw.len();
-        frame.data = self.compressor.compress(raw).map_err(compression)?;
+        // Exactly its bytes, for a batch of them waits until the commit.
+        frame.data = self.compressed.as_slice().to_vec();
+        if raw.len() > PACK_BYTES {
+            self.compressed = Vec::new();
+        }
         Ok(())
     }
 }

@@ -6,6 +6,7 @@
 use rusqlite::Connection;
 
 use super::{Store, StoreError};
+use crate::failpoint::Failpoint;
 use crate::id::{Hash, TaskKey, TrajectoryId};
 
 /// A task whose runs wait for a stage.
@@ -55,7 +56,7 @@ impl Store {
                     statement.execute((stage, &group.task.0, version, group.newest))?;
                 }
             }
-            transaction.commit()?;
+            transaction.commit(Failpoint::Done)?;
         }
         Ok(())
     }

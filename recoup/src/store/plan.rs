@@ -1,15 +1,20 @@
 //! A plan: what storing a batch of runs will write, worked out before the lock is taken.
 //!
 //! Deciding which runs and messages are new, and compressing the new ones, takes most of the time of
-//! an import; none of it needs the write lock. A plan holds for the state of the database it was made
-//! on, so whoever applies it first checks that no other process has written since.
+//! an import; none of it needs the write lock. A plan grows while runs come in and is written when it
+//! is full. It holds for the state of the database it was made on, so whoever grows or applies it
+//! first checks that no other process has written since.
+//!
+//! A run may have more messages than one commit takes. Then the plan ends inside it: the messages so
+//! far are written while nothing refers to them yet, and the next plan goes on behind them. The row
+//! that makes the run visible comes with its last message.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::StoreError;
-use super::pack::{Frame, Kind, Packer, Place};
+use super::pack::{Kind, Packer, Place};
 use super::revisions::{Fate, Revisions};
 use crate::id::{Hash, NodeHash, TrajectoryId, TrajectoryKey};
 use crate::trajectory::Sealed;
@@ -17,17 +22,23 @@ use crate::trajectory::Sealed;
 /// Bodies from this length on are stored once whatever their context; a shorter one is cheaper to
 /// store again than to look for.
 const SHARED_BYTES: usize = 4 << 10;
+/// New messages that a plan takes; each costs two rows.
+const NODES_MAX: usize = 20_000;
+/// Bytes of new bodies, records and media that a plan takes.
+const BYTES_MAX: usize = 16 << 20;
 
 /// A run that waits to be stored, with the identity it came with: a plan may renumber it, and a
 /// second plan for another state must not start from that.
 pub(super) struct Waiting {
     pub(super) sealed: Sealed,
     identity: (TrajectoryKey, TrajectoryId),
+    /// Ids of the run's first messages, where earlier commits have written them.
+    pub(super) written: Vec<i64>,
 }
 
 impl Waiting {
     pub(super) fn new(sealed: Sealed) -> Self {
-        Self { identity: (sealed.head.key, sealed.head.id), sealed }
+        Self { identity: (sealed.head.key, sealed.head.id), sealed, written: Vec::new() }
     }
 }
 
@@ -61,92 +72,135 @@ pub(super) struct NewRun {
 pub(super) struct Plan {
     /// State of the database that the plan holds for.
     pub(super) data_version: i64,
-    pub(super) frames: Vec<Frame>,
+    pub(super) packer: Packer,
     pub(super) blobs: Vec<NewBlob>,
     pub(super) nodes: Vec<NewNode>,
     pub(super) media: Vec<(Hash, usize)>,
-    /// One a run of the batch, with what to write unless it is a duplicate.
+    /// One for each run of the batch from its start that is planned whole, with what to write unless
+    /// it is a duplicate.
     pub(super) runs: Vec<(Fate, Option<NewRun>)>,
-}
-
-/// Changes whenever another connection has written.
-pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.pragma_query_value(None, "data_version", |row| row.get(0))
-}
-
-impl Plan {
-    /// Plans a batch. Runs whose key is taken by other content are renumbered on the way.
-    pub(super) fn new(connection: &Connection, batch: &mut [Waiting]) -> Result<Self, StoreError> {
-        let data_version = data_version(connection)?;
-        let mut planner = Planner {
-            connection,
-            packer: Packer::new()?,
-            blobs: Vec::new(),
-            nodes: Vec::new(),
-            media: Vec::new(),
-            by_hash: HashMap::new(),
-            shared: HashMap::new(),
-        };
-        let mut revisions = Revisions::default();
-        let mut runs = Vec::with_capacity(batch.len());
-        for (index, Waiting { sealed, identity }) in batch.iter_mut().enumerate() {
-            (sealed.head.key, sealed.head.id) = *identity;
-            let fate = revisions.decide(connection, index, sealed)?;
-            let run = match fate {
-                Fate::Duplicate { .. } => None,
-                Fate::New { .. } => Some(planner.run(sealed)?),
-            };
-            runs.push((fate, run));
-        }
-        let Planner { packer, blobs, nodes, media, .. } = planner;
-        Ok(Self { data_version, frames: packer.finish()?, blobs, nodes, media, runs })
-    }
-
-    /// Whether every run of the batch is stored already.
-    pub(super) fn is_empty(&self) -> bool {
-        self.runs.iter().all(|(_, run)| run.is_none())
-    }
-}
-
-struct Planner<'a> {
-    connection: &'a Connection,
-    packer: Packer,
-    blobs: Vec<NewBlob>,
-    nodes: Vec<NewNode>,
-    media: Vec<(Hash, usize)>,
+    /// The messages so far of the run in which the plan became full.
+    pub(super) begun: Option<Vec<Ref>>,
+    revisions: Revisions,
     by_hash: HashMap<NodeHash, Ref>,
     /// Shared strings that this plan stores or has found.
     shared: HashMap<Hash, Ref>,
 }
 
-impl Planner<'_> {
-    fn run(&mut self, sealed: &Sealed) -> Result<NewRun, StoreError> {
-        let mut nodes: Vec<Ref> = Vec::with_capacity(sealed.bodies.len());
-        for body in &sealed.bodies {
-            let parent = body.parent.map(|parent| nodes[parent]);
-            nodes.push(self.node(parent, body.hash, &body.bytes)?);
+/// Changes whenever another connection has written.
+pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
+    let mut statement = connection.prepare_cached("PRAGMA data_version")?;
+    statement.query_row([], |row| row.get(0))
+}
+
+impl Plan {
+    /// A plan for nothing yet, on the state of the database as it is.
+    pub(super) fn new(data_version: i64) -> Result<Self, StoreError> {
+        Ok(Self {
+            data_version,
+            packer: Packer::new()?,
+            blobs: Vec::new(),
+            nodes: Vec::new(),
+            media: Vec::new(),
+            runs: Vec::new(),
+            begun: None,
+            revisions: Revisions::default(),
+            by_hash: HashMap::new(),
+            shared: HashMap::new(),
+        })
+    }
+
+    /// Plans the runs of a batch that are not planned yet, as far as they fit; true when that is all
+    /// of them. Runs whose key is taken by other content are renumbered on the way.
+    pub(super) fn extend(
+        &mut self,
+        connection: &Connection,
+        batch: &mut [Waiting],
+    ) -> Result<bool, StoreError> {
+        while self.runs.len() < batch.len() {
+            if self.is_full() {
+                return Ok(false);
+            }
+            let (before, rest) = batch.split_at_mut(self.runs.len());
+            let Some(Waiting { sealed, identity, written }) = rest.first_mut() else { break };
+            (sealed.head.key, sealed.head.id) = *identity;
+            let fate = self.revisions.decide(connection, before, sealed)?;
+            let run = match fate {
+                Fate::Duplicate { .. } => None,
+                Fate::New { .. } => {
+                    let mut nodes = Vec::with_capacity(sealed.bodies.len());
+                    nodes.extend(written.iter().map(|id| Ref::Stored(*id)));
+                    if !self.messages(connection, sealed, &mut nodes)? {
+                        self.begun = Some(nodes);
+                        return Ok(false);
+                    }
+                    Some(self.run(connection, sealed, nodes)?)
+                }
+            };
+            self.runs.push((fate, run));
         }
+        Ok(true)
+    }
+
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.begun.is_none() && self.runs.iter().all(|(_, run)| run.is_none())
+    }
+
+    fn is_full(&self) -> bool {
+        self.begun.is_some() || self.nodes.len() >= NODES_MAX || self.packer.bytes() >= BYTES_MAX
+    }
+
+    /// Plans the messages of a run behind those in `nodes`; false when the plan is full before its end.
+    fn messages(
+        &mut self,
+        connection: &Connection,
+        sealed: &Sealed,
+        nodes: &mut Vec<Ref>,
+    ) -> Result<bool, StoreError> {
+        for body in sealed.bodies.iter().skip(nodes.len()) {
+            if self.is_full() {
+                return Ok(false);
+            }
+            let parent = body.parent.map(|parent| nodes[parent]);
+            nodes.push(self.node(connection, parent, body.hash, &body.bytes)?);
+        }
+        Ok(true)
+    }
+
+    fn run(
+        &mut self,
+        connection: &Connection,
+        sealed: &Sealed,
+        nodes: Vec<Ref>,
+    ) -> Result<NewRun, StoreError> {
         for (hash, bytes) in &sealed.media {
-            self.media_blob(*hash, bytes)?;
+            self.media_blob(connection, *hash, bytes)?;
         }
         let place = self.packer.push(Kind::Records, sealed.record.as_bytes())?;
         Ok(NewRun { nodes, record: self.blob(place, None) })
     }
 
-    fn node(&mut self, parent: Option<Ref>, hash: NodeHash, body: &str) -> Result<Ref, StoreError> {
+    fn node(
+        &mut self,
+        connection: &Connection,
+        parent: Option<Ref>,
+        hash: NodeHash,
+        body: &str,
+    ) -> Result<Ref, StoreError> {
         if let Some(known) = self.by_hash.get(&hash) {
             return Ok(*known);
         }
         // A message below one that is new here cannot be stored yet: its hash covers its parent's.
         let stored = match parent {
-            None => self.stored_node(0, hash)?,
-            Some(Ref::Stored(parent)) => self.stored_node(parent, hash)?,
+            None => stored_node(connection, 0, hash)?,
+            Some(Ref::Stored(parent)) => stored_node(connection, parent, hash)?,
             Some(Ref::New(_)) => None,
         };
         let node = if let Some(id) = stored {
             Ref::Stored(id)
         } else {
-            let blob = self.body(body.as_bytes())?;
+            let blob = self.body(connection, body.as_bytes())?;
             self.nodes.push(NewNode { parent, hash, blob });
             Ref::New(self.nodes.len() - 1)
         };
@@ -154,13 +208,7 @@ impl Planner<'_> {
         Ok(node)
     }
 
-    fn stored_node(&self, parent: i64, hash: NodeHash) -> Result<Option<i64>, StoreError> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT id FROM node WHERE parent = ?1 AND hash = ?2")?;
-        Ok(statement.query_row((parent, hash.0.0), |row| row.get(0)).optional()?)
-    }
-
-    fn body(&mut self, bytes: &[u8]) -> Result<Ref, StoreError> {
+    fn body(&mut self, connection: &Connection, bytes: &[u8]) -> Result<Ref, StoreError> {
         if bytes.len() < SHARED_BYTES {
             let place = self.packer.push(Kind::Bodies, bytes)?;
             return Ok(Ref::New(self.blob(place, None)));
@@ -169,7 +217,7 @@ impl Planner<'_> {
         if let Some(known) = self.shared.get(&hash) {
             return Ok(*known);
         }
-        let blob = if let Some(id) = shared_blob(self.connection, hash)? {
+        let blob = if let Some(id) = shared_blob(connection, hash)? {
             Ref::Stored(id)
         } else {
             let place = self.packer.push(Kind::Bodies, bytes)?;
@@ -179,8 +227,8 @@ impl Planner<'_> {
         Ok(blob)
     }
 
-    fn media_blob(&mut self, hash: Hash, bytes: &[u8]) -> Result<(), StoreError> {
-        let mut statement = self.connection.prepare_cached("SELECT 1 FROM media WHERE hash = ?1")?;
+    fn media_blob(&mut self, connection: &Connection, hash: Hash, bytes: &[u8]) -> Result<(), StoreError> {
+        let mut statement = connection.prepare_cached("SELECT 1 FROM media WHERE hash = ?1")?;
         if statement.exists([hash.0])? || self.media.iter().any(|(known, _)| *known == hash) {
             return Ok(());
         }
@@ -194,6 +242,11 @@ impl Planner<'_> {
         self.blobs.push(NewBlob { place, hash });
         self.blobs.len() - 1
     }
+}
+
+fn stored_node(connection: &Connection, parent: i64, hash: NodeHash) -> Result<Option<i64>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT id FROM node WHERE parent = ?1 AND hash = ?2")?;
+    Ok(statement.query_row((parent, hash.0.0), |row| row.get(0)).optional()?)
 }
 
 /// Key under which a shared body is found: the first 64 bits of its hash.

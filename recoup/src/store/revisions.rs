@@ -13,6 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension as _};
 
+use super::plan::Waiting;
 use super::{StoreError, varint};
 use crate::id::{Hash, NodeHash, TrajectoryId, TrajectoryKey};
 use crate::trajectory::Sealed;
@@ -56,14 +57,11 @@ enum At {
 #[derive(Default)]
 pub(super) struct Revisions {
     known: HashMap<TrajectoryKey, Vec<Known>>,
-    /// Node hashes of batch runs, kept only where a key occurs again.
-    ends: HashMap<usize, Ends>,
     /// Runs of the batch that are numbered by their content.
     by_content: HashSet<TrajectoryId>,
 }
 
 /// A run's messages and its end.
-#[derive(Clone)]
 struct Ends {
     nodes: HashSet<NodeHash>,
     leaf: Option<NodeHash>,
@@ -85,11 +83,11 @@ impl Ends {
 }
 
 impl Revisions {
-    /// Decides on the run at `index` of a batch and numbers it where needed.
+    /// Decides on the run that follows others in a batch and numbers it where needed.
     pub(super) fn decide(
         &mut self,
         connection: &Connection,
-        index: usize,
+        before: &[Waiting],
         sealed: &mut Sealed,
     ) -> Result<Fate, StoreError> {
         let base = sealed.head.key;
@@ -97,7 +95,7 @@ impl Revisions {
             Some(known) => known,
             None => stored(connection, base)?,
         };
-        let fate = self.fate(connection, base, sealed, &known)?;
+        let fate = self.fate(connection, before, sealed, &known)?;
         if let Fate::New { ordinal, latest, .. } = fate {
             if ordinal > 1 {
                 sealed.renumber(ordinal);
@@ -112,8 +110,7 @@ impl Revisions {
                     other.latest = false;
                 }
             }
-            known.push(Known { id: sealed.head.id, ordinal, latest, place: At::Batch(index) });
-            self.ends.insert(index, Ends::of(sealed));
+            known.push(Known { id: sealed.head.id, ordinal, latest, place: At::Batch(before.len()) });
         }
         self.known.insert(base, known);
         Ok(fate)
@@ -122,10 +119,11 @@ impl Revisions {
     fn fate(
         &self,
         connection: &Connection,
-        base: TrajectoryKey,
+        before: &[Waiting],
         sealed: &mut Sealed,
         known: &[Known],
     ) -> Result<Fate, StoreError> {
+        let base = sealed.head.key;
         let highest = known.iter().map(|other| other.ordinal).max().unwrap_or(0);
         for ordinal in 1..=highest {
             let id = numbered_id(sealed, ordinal);
@@ -145,7 +143,7 @@ impl Revisions {
         if highest > 0 {
             let ends = Ends::of(sealed);
             for other in known.iter().filter(|other| other.latest) {
-                let others = self.ends_of(connection, other.place)?;
+                let others = ends_of(connection, before, other.place)?;
                 let longer = ends.continues(&others);
                 if longer || others.continues(&ends) {
                     let ordinal = other.ordinal;
@@ -155,15 +153,15 @@ impl Revisions {
         }
         Ok(Fate::New { base, ordinal: highest + 1, revision: false, latest: true })
     }
+}
 
-    fn ends_of(&self, connection: &Connection, place: At) -> Result<Ends, StoreError> {
-        match place {
-            At::Batch(index) => {
-                let ends = self.ends.get(&index).cloned();
-                ends.ok_or_else(|| StoreError::Corrupt("a run of the batch is missing".to_owned()))
-            }
-            At::Stored(seq) => stored_ends(connection, seq),
+fn ends_of(connection: &Connection, batch: &[Waiting], place: At) -> Result<Ends, StoreError> {
+    match place {
+        At::Batch(index) => {
+            let run = batch.get(index).map(|waiting| Ends::of(&waiting.sealed));
+            run.ok_or_else(|| StoreError::Corrupt("a run of the batch is missing".to_owned()))
         }
+        At::Stored(seq) => stored_ends(connection, seq),
     }
 }
 

@@ -15,6 +15,7 @@ use std::path::Path;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::StoreError;
+use crate::failpoint::{self, Failpoint};
 
 /// Migrations, oldest first: the one at index `n` leads from format `n` to format `n + 1`.
 pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
@@ -103,7 +104,7 @@ pub(super) fn migrate(
     if found < target {
         transaction.pragma_update(None, "user_version", target)?;
     }
-    transaction.commit()?;
+    failpoint::commit(Failpoint::Migration, || transaction.commit())?;
     Ok(())
 }
 
@@ -113,7 +114,7 @@ fn copy(connection: &Connection, path: &Path) -> Result<(), StoreError> {
         std::fs::remove_file(path).map_err(|error| StoreError::io(path, error))?;
     }
     super::create_private(path)?;
-    connection.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;
+    failpoint::commit(Failpoint::Backup, || connection.execute("VACUUM INTO ?1", [path.to_string_lossy()]))?;
     Ok(())
 }
 
@@ -122,21 +123,64 @@ mod tests {
     use rusqlite::Connection;
 
     use super::{migrate, version};
+    use crate::failpoint::{self, Failpoint, Side};
+
+    const STEPS: [&str; 2] =
+        ["CREATE TABLE a(x); INSERT INTO a VALUES(7)", "ALTER TABLE a ADD COLUMN y DEFAULT 8"];
 
     #[test]
     fn a_file_moves_forward_once_and_leaves_a_copy() {
         let dir = tempfile::tempdir().unwrap();
         let backup = |found: i64| dir.path().join(format!("copy-{found}"));
-        let steps = ["CREATE TABLE a(x); INSERT INTO a VALUES(7)", "ALTER TABLE a ADD COLUMN y DEFAULT 8"];
         let mut connection = Connection::open(dir.path().join("file")).unwrap();
-        migrate(&mut connection, &steps[..1], &backup).unwrap();
+        migrate(&mut connection, &STEPS[..1], &backup).unwrap();
         assert!(!backup(0).exists(), "nothing to copy in a new file");
-        migrate(&mut connection, &steps, &backup).unwrap();
-        migrate(&mut connection, &steps, &backup).unwrap();
+        migrate(&mut connection, &STEPS, &backup).unwrap();
+        migrate(&mut connection, &STEPS, &backup).unwrap();
         assert_eq!(version(&connection).unwrap(), 2);
         let sum: i64 = connection.query_row("SELECT x + y FROM a", [], |row| row.get(0)).unwrap();
         assert_eq!(sum, 15);
         assert_eq!(version(&Connection::open(backup(1)).unwrap()).unwrap(), 1);
+    }
+
+    /// Brings an older file forward and is stopped on the way; only the test below starts it.
+    #[test]
+    fn stopped_child() {
+        let Some(dir) = std::env::var_os("RECOUP_STOPPED_DIR").map(std::path::PathBuf::from) else { return };
+        let wanted = std::env::var("RECOUP_STOPPED_AT").unwrap();
+        failpoint::watch(move |point, side| {
+            if format!("{}-{}", side.as_str(), point.as_str()) == wanted {
+                std::process::abort();
+            }
+        });
+        migrate(&mut Connection::open(dir.join("file")).unwrap(), &STEPS, &|_| dir.join("copy")).unwrap();
+    }
+
+    #[test]
+    fn a_migration_stopped_anywhere_goes_on_and_keeps_its_copy() {
+        for point in [Failpoint::Backup, Failpoint::Migration] {
+            for side in Side::ALL {
+                let dir = tempfile::tempdir().unwrap();
+                let mut connection = Connection::open(dir.path().join("file")).unwrap();
+                migrate(&mut connection, &STEPS[..1], &|_| dir.path().join("copy")).unwrap();
+                let name = format!("{}-{}", side.as_str(), point.as_str());
+                let stopped = std::process::Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", "store::schema::tests::stopped_child"])
+                    .env("RECOUP_STOPPED_DIR", dir.path())
+                    .env("RECOUP_STOPPED_AT", &name)
+                    .output()
+                    .unwrap();
+                assert_eq!(stopped.status.code(), None, "{name} was never reached");
+                migrate(&mut connection, &STEPS, &|_| dir.path().join("copy")).unwrap();
+                let sum: i64 = connection.query_row("SELECT x + y FROM a", [], |row| row.get(0)).unwrap();
+                assert_eq!(sum, 15, "{name}");
+                assert_eq!(
+                    version(&Connection::open(dir.path().join("copy")).unwrap()).unwrap(),
+                    1,
+                    "{name}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{Store, StoreError, verdicts};
+use crate::failpoint::Failpoint;
 use crate::id::{Hash, TrajectoryId};
 use crate::verdict::{Content, Producer, Side, Split, Verdict};
 
@@ -96,7 +97,7 @@ pub(super) fn assign(store: &Store, now: &str) -> Result<u64, StoreError> {
                 statement.execute((link.0, split.side.as_str(), &split.component))?;
             }
         }
-        transaction.commit()?;
+        transaction.commit(Failpoint::SplitLinks)?;
     }
     let mut excluded = 0;
     let runs: Vec<(Unsplit, bool)> = runs.into_iter().zip(joined).collect();
@@ -110,7 +111,7 @@ pub(super) fn assign(store: &Store, now: &str) -> Result<u64, StoreError> {
             let is_excluded = split.side == Side::Excluded;
             excluded += u64::from(put(&transaction, run, split, now)? && is_excluded);
         }
-        transaction.commit()?;
+        transaction.commit(Failpoint::SplitRuns)?;
     }
     Ok(excluded)
 }

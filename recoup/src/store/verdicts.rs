@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{Store, StoreError, facets, load};
+use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
 use crate::verdict::{Content, Verdict};
 
@@ -39,7 +40,7 @@ impl Store {
             for seq in touched {
                 facets::refresh(&transaction, &mut packs, seq)?;
             }
-            transaction.commit()?;
+            transaction.commit(Failpoint::Verdicts)?;
         }
         Ok(added)
     }

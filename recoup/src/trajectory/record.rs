@@ -1,14 +1,15 @@
 //! The record of a trajectory: everything but the bodies of its messages, as canonical JSON.
 //!
-//! Most of it are its nodes' occurrences, one small object a node. They are written in canonical order
-//! by hand; only the head, whose shape is free, passes through [`canonicalize_at`]. A property checks
-//! the bytes against [`crate::canonical::canonicalize`] of the whole.
+//! Most of it are its nodes' occurrences, one small object a node, and the definitions of tools. They
+//! are written in canonical order by hand, and values that are canonical already as they are; only the
+//! small members of the head pass through [`canonicalize_at`]. A property checks the bytes against
+//! [`crate::canonical::canonicalize`] of the whole.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Occurrence, Trajectory, Usage};
+use super::{Call, Hidden, Occurrence, Tool, Trajectory, Usage};
 use crate::canonical::{
     CanonicalError, DEPTH_MAX, canonicalize_at, deepest_value, write_float, write_string,
 };
@@ -35,8 +36,8 @@ pub struct RecordNode {
     pub occurrence: Occurrence,
 }
 
-/// How deep the head stands in the record.
-const HEAD_DEPTH: usize = 1;
+/// How deep the head's members stand: below the record and the head.
+const HEAD_DEPTH: usize = 2;
 /// How deep an occurrence's members stand: below the record, its nodes, the node and the occurrence.
 const MEMBER_DEPTH: usize = 4;
 
@@ -46,11 +47,10 @@ impl Record {
     /// # Errors
     /// When some value nests too deeply.
     pub fn canonical(&self) -> Result<String, CanonicalError> {
-        let head = serde_json::to_string(&self.head)
-            .map_err(|_| CanonicalError::Syntax { at: 0, expected: "a serializable value" })?;
-        let mut out = String::with_capacity(head.len() + 48 * self.nodes.len() + 32);
+        let tools: usize = self.head.tools.iter().map(|tool| 64 + tool_len(tool)).sum();
+        let mut out = String::with_capacity(1024 + tools + 48 * self.nodes.len());
         out.push_str("{\"head\":");
-        canonicalize_at(&head, HEAD_DEPTH, &mut out)?;
+        write_head(&mut out, &self.head)?;
         out.push_str(",\"nodes\":[");
         for (index, node) in self.nodes.iter().enumerate() {
             out.push_str(if index > 0 { ",{\"occurrence\":" } else { "{\"occurrence\":" });
@@ -63,6 +63,83 @@ impl Record {
         out.push_str("]}");
         Ok(out)
     }
+}
+
+fn tool_len(tool: &Tool) -> usize {
+    let parameters = tool.parameters.as_ref().map_or(0, |parameters| parameters.as_str().len());
+    tool.name.len() + tool.description.len() + parameters
+}
+
+/// Writes a head with its keys in UTF-8 order, absent members left out.
+fn write_head(out: &mut String, head: &Trajectory) -> Result<(), CanonicalError> {
+    let Trajectory {
+        id,
+        key,
+        revision,
+        source,
+        harness,
+        trial,
+        seed,
+        budget,
+        task,
+        environment,
+        verifier,
+        agents,
+        tools,
+        nodes,
+        leaves,
+        main_leaf,
+        licence,
+        origin,
+        hidden,
+        extra,
+        media: _,
+    } = head;
+    let mut members = Members::open(out);
+    members.serialized("agents", Some(agents))?;
+    members.serialized("budget", budget.as_ref())?;
+    members.serialized("environment", environment.as_ref())?;
+    if !extra.is_empty() {
+        let mut inner = Members::open(members.key("extra"));
+        for (name, value) in extra {
+            inner.foreign(name, value, HEAD_DEPTH + 1)?;
+        }
+        inner.close();
+    }
+    members.serialized("harness", harness.as_ref())?;
+    members.serialized("hidden", (*hidden != Hidden::default()).then_some(hidden))?;
+    members.serialized("id", Some(id))?;
+    members.serialized("key", Some(key))?;
+    members.serialized("leaves", Some(leaves))?;
+    members.text("licence", Some(licence));
+    members.shown("main_leaf", Some(main_leaf));
+    members.serialized("nodes", Some(nodes))?;
+    members.serialized("origin", origin.as_ref())?;
+    members.serialized("revision", Some(revision))?;
+    members.shown("seed", *seed);
+    members.serialized("source", Some(source))?;
+    members.serialized("task", Some(task))?;
+    write_tools(members.key("tools"), tools)?;
+    members.shown("trial", *trial);
+    members.serialized("verifier", verifier.as_ref())?;
+    members.close();
+    Ok(())
+}
+
+fn write_tools(out: &mut String, tools: &[Tool]) -> Result<(), CanonicalError> {
+    out.push('[');
+    for (index, Tool { name, description, parameters }) in tools.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        let mut members = Members::open(out);
+        members.text("description", Some(description));
+        members.text("name", Some(name));
+        members.json("parameters", parameters.as_ref(), HEAD_DEPTH + 2)?;
+        members.close();
+    }
+    out.push(']');
+    Ok(())
 }
 
 /// Writes an occurrence with its keys in UTF-8 order, absent members left out.
@@ -141,11 +218,15 @@ impl<'a> Members<'a> {
         Self { out, is_empty: true }
     }
 
-    /// Writes a key, after which its value must follow.
-    fn key(&mut self, key: &str) -> &mut String {
+    fn separate(&mut self) {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(',');
         }
+    }
+
+    /// Writes a key, after which its value must follow.
+    fn key(&mut self, key: &str) -> &mut String {
+        self.separate();
         self.out.push('"');
         self.out.push_str(key);
         self.out.push_str("\":");
@@ -178,20 +259,39 @@ impl<'a> Members<'a> {
         out.push(']');
     }
 
+    /// A small member of the head.
+    fn serialized<T: Serialize>(&mut self, key: &str, value: Option<&T>) -> Result<(), CanonicalError> {
+        let Some(value) = value else { return Ok(()) };
+        let text = serde_json::to_string(value)
+            .map_err(|_| CanonicalError::Syntax { at: 0, expected: "a serializable value" })?;
+        canonicalize_at(&text, HEAD_DEPTH, self.key(key))
+    }
+
     /// A value whose text is canonical already and stands `depth` levels deep.
     fn json(&mut self, key: &str, value: Option<&Json>, depth: usize) -> Result<(), CanonicalError> {
         let Some(value) = value else { return Ok(()) };
-        let out = self.key(key);
-        if depth + deepest_value(value.as_str()) > DEPTH_MAX {
-            return Err(CanonicalError::TooDeep { at: out.len() });
-        }
-        out.push_str(value.as_str());
-        Ok(())
+        write_json(self.key(key), value, depth)
+    }
+
+    /// The same under a key of the source's own.
+    fn foreign(&mut self, key: &str, value: &Json, depth: usize) -> Result<(), CanonicalError> {
+        self.separate();
+        write_string(self.out, key);
+        self.out.push(':');
+        write_json(self.out, value, depth)
     }
 
     fn close(self) {
         self.out.push('}');
     }
+}
+
+fn write_json(out: &mut String, value: &Json, depth: usize) -> Result<(), CanonicalError> {
+    if depth + deepest_value(value.as_str()) > DEPTH_MAX {
+        return Err(CanonicalError::TooDeep { at: out.len() });
+    }
+    out.push_str(value.as_str());
+    Ok(())
 }
 
 #[cfg(test)]
@@ -205,7 +305,7 @@ mod tests {
     use crate::id::Hash;
     use crate::json::Json;
     use crate::task::Task;
-    use crate::trajectory::{Call, Occurrence, Outcome, Trajectory, Usage};
+    use crate::trajectory::{Agent, Call, Harness, Occurrence, Outcome, Tool, Trajectory, Usage};
 
     /// JSON of every kind, some of it close to the limit on nesting.
     fn json() -> impl Strategy<Value = Json> {
@@ -265,10 +365,20 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
         #[test]
-        fn a_record_is_canonical(nodes in proptest::collection::vec(node(), 0..4), extra in of(json()), goal in any::<String>()) {
+        fn a_record_is_canonical(
+            nodes in proptest::collection::vec(node(), 0..4),
+            extra in proptest::collection::btree_map(any::<String>(), json(), 0..3),
+            tools in proptest::collection::vec((any::<String>(), any::<String>(), of(json())), 0..3),
+            hidden in of(json()),
+            (goal, seed, trial) in any::<(String, Option<i64>, Option<i64>)>(),
+        ) {
             let mut head = Trajectory::new("test", Task::from_goal(goal));
             head.finish(Outcome::unknown());
-            head.extra.extend(extra.map(|extra| ("key".to_owned(), extra)));
+            head.agents.push(Agent { name: "a".to_owned(), model: None, system_prompt: Some("\n".to_owned()) });
+            let tool = |(name, description, parameters)| Tool { name, description, parameters };
+            head.tools = tools.into_iter().map(tool).collect();
+            (head.extra, head.hidden.gold, head.seed, head.trial) = (extra, hidden, seed, trial);
+            head.harness = Some(Harness { name: "h".to_owned(), version: None });
             let record = Record { head, nodes };
             let whole = canonicalize(&serde_json::to_string(&record).unwrap());
             assert_eq!(record.canonical().ok(), whole.ok());

@@ -53,6 +53,9 @@ mod real_data;
 mod redaction;
 /// The failure report.
 mod report;
+/// Policies that act in the bundled environments, and the runs they leave.
+#[cfg(feature = "packages")]
+mod rollout;
 /// The project folder: importing, listing, verdicts, split, forgetting.
 mod store;
 

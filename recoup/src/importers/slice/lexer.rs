@@ -1,10 +1,10 @@
 //! The lexer: walks a stream once, following strings and brackets, and cuts out records.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::io::{self, Read};
 
 use super::{Layout, RawRecord};
+use crate::id::Hash;
 use crate::importers::{ImportError, Source};
 use crate::warning::{ByteSpan, Quarantine};
 
@@ -20,8 +20,8 @@ pub struct Records {
     layout: Layout,
     place: Place,
     index: u64,
-    /// How often each record's 64-bit hash occurred.
-    seen: HashMap<u64, u64, BuildHasherDefault<DefaultHasher>>,
+    /// How often each record occurred, by the first 64 bits of its hash.
+    seen: HashMap<[u8; 8], u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Records {
             layout,
             place: Place::Start,
             index: 0,
-            seen: HashMap::default(),
+            seen: HashMap::new(),
         })
     }
 
@@ -181,7 +181,8 @@ impl Records {
         bytes.truncate(bytes.len() - tail);
         bytes.drain(..lead);
         let start = start + lead as u64;
-        let hash = self.seen.hasher().hash_one(&bytes);
+        let mut hash = [0; 8];
+        hash.copy_from_slice(&Hash::of(&bytes).0[..8]);
         let ordinal = self.seen.entry(hash).or_default();
         let record = RawRecord {
             uri: self.source.uri().to_owned(),
