@@ -99,4 +99,6 @@ def serve(bridge):
         out.write(json.dumps({"id": request["id"], **answer}, ensure_ascii=False) + "\n")
         out.flush()
         if request["do"] == "close":
-            return
+            break
+    # Simulators leave threads behind that a normal exit would wait for.
+    os._exit(0)

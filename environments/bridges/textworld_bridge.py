@@ -15,9 +15,14 @@ import textworld
 from recoup_bridge import Bridge, scored, serve, shown, started, tool
 
 ASKED = textworld.EnvInfos(
-    objective=True, won=True, lost=True, score=True, max_score=True, policy_commands=True, admissible_commands=True
+    objective=True, description=True, won=True, lost=True, score=True, max_score=True, policy_commands=True
 )
 TOOLS = [tool("act", "Types a command, such as `open chest` or `go east`.", command="string")]
+
+
+def shortly(feedback):
+    """What a game says, without the prompt and the status line behind."""
+    return (feedback.rpartition("\n>")[0] or feedback).strip()
 
 
 class TextWorld(Bridge):
@@ -39,14 +44,14 @@ class TextWorld(Bridge):
         self.state = self.env.reset()
         goal = self.state.objective.strip() or "Win the game."
         most = 2 * len(self.state.policy_commands or ()) + 50
-        return started(goal, family, most, self.state.feedback.strip(), TOOLS, game=game.stem)
+        return started(goal, family, most, self.state.description.strip(), TOOLS, game=game.stem)
 
     def step(self, action):
         if "say" in action:
             return shown("", done=True)
         command = action["arguments"]["command"].replace("\n", " ")
         self.state, _, done = self.env.step(command)
-        return shown(self.state.feedback.strip(), done=done)
+        return shown(shortly(self.state.feedback), done=done)
 
     def verify(self):
         won, most = bool(self.state.won), self.state.max_score or 1

@@ -2,23 +2,28 @@
 
     workspace_bridge.py --template DIR --test "python -m pytest -q" --goal "Make the tests pass." [--seconds 60]
 
-Each episode works on a fresh copy of DIR, in namespaces of its own (`bwrap`, else `unshare`): no network, no
-other processes; with `bwrap` nothing but the copy can be written. A snapshot is a copy, named by the hash of the tree.
+Each episode works on a fresh copy of DIR. Commands run shut in, by Linux's namespaces and Landlock: no network,
+no other processes, nothing to write but the copy; where that cannot be had there is no workspace. A snapshot
+is a copy, named by the hash of the tree.
 """
 
 import argparse
+import ctypes
 import hashlib
 import os
 import shutil
 import signal
+import struct
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
-from recoup_bridge import Bridge, scored, serve, shown, started, tool
+sys.path.insert(0, str(Path(__file__).parent))  # also where Python is told to look nowhere
+from recoup_bridge import Bridge, scored, serve, shown, started, tool  # noqa: E402
 
 # What commands leave behind that is no work of theirs.
-IGNORED = ("__pycache__", ".pytest_cache", ".git")
+IGNORED = ("__pycache__", ".pytest_cache", ".git", ".tmp")
 OUTPUT_MAX = 20_000
 TOOLS = [
     tool("shell", "Runs a shell command in the workspace.", command="string"),
@@ -29,13 +34,28 @@ TOOLS = [
 
 
 def walls(folder):
-    """The words that start a command shut in; none of the two programs, no bridge."""
-    if shutil.which("bwrap"):
-        return ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp",
-                "--bind", str(folder), "/tmp/workspace", "--chdir", "/tmp/workspace", "--unshare-all", "--die-with-parent"]
-    if shutil.which("unshare"):
-        return ["unshare", "--user", "--map-current-user", "--net", "--pid", "--ipc", "--fork", "--kill-child"]
-    raise SystemExit("the workspace needs bwrap (bubblewrap) or unshare (util-linux)")
+    """The words that start a command shut in: namespaces first, then this file again for `only_writes`."""
+    spaces = ["unshare", "--user", "--map-current-user", "--net", "--pid", "--ipc", "--fork", "--kill-child"]
+    return [*spaces, sys.executable, "-I", __file__, "--only-writes", str(folder)]
+
+
+def only_writes(folder):
+    """Landlock: from now on this process and its children change files in `folder` alone."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    create, add, restrict, version, beneath = 444, 445, 446, 1, 1
+    if (newest := libc.syscall(create, None, 0, version)) < 1:
+        sys.exit("the workspace needs Landlock (Linux 5.13)")
+    # Write, remove and make; of later versions also rename between folders and truncate.
+    changes = 1 << 1 | 0b111111111 << 4 | (1 << 13 if newest >= 2 else 0) | (1 << 14 if newest >= 3 else 0)
+    ruleset = libc.syscall(create, struct.pack("Q", changes), 8, 0)
+    of_files = changes & (1 << 1 | 1 << 14)
+    for path, allowed in [(folder, changes), *((f"/dev/{name}", of_files) for name in ("null", "zero", "full", "tty"))]:
+        if os.path.exists(path):
+            rule = struct.pack("=Qi", allowed, os.open(path, os.O_PATH))
+            libc.syscall(add, ruleset, beneath, rule, 0)
+    no_new_privileges = 38
+    if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.syscall(restrict, ruleset, 0):
+        sys.exit("Landlock refused: " + os.strerror(ctypes.get_errno()))
 
 
 def tree_hash(folder):
@@ -62,7 +82,10 @@ class Workspace(Bridge):
         self.base = Path(tempfile.mkdtemp(prefix="workspace-"))
         self.folder, self.task = self.base / "work", None
         self.version = f"workspace {tree_hash(self.template)[:16]} {hashlib.sha256(test.encode()).hexdigest()[:8]}"
-        walls(self.folder)
+        self._fill(self.template)
+        code, output = self._run("true", self.folder)
+        if code != 0:
+            sys.exit(f"commands cannot be shut in here: {output}")
 
     def reset(self, seed, difficulty, family):
         if self.task != (seed, difficulty):  # snapshots are of one task
@@ -99,7 +122,7 @@ class Workspace(Bridge):
         return shown(observation, is_error, hash=tree_hash(self.folder))
 
     def _plain(self, text):
-        text = text.replace("/tmp/workspace", ".").replace(str(self.folder), ".")
+        text = text.replace(str(self.folder), ".")
         return text if len(text) <= OUTPUT_MAX else text[:OUTPUT_MAX] + f"\n[{len(text) - OUTPUT_MAX} characters left out]"
 
     def _inside(self, path):
@@ -131,7 +154,9 @@ class Workspace(Bridge):
 
     def _run(self, command, folder):
         home = {"HOME": "/nonexistent", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0",
-                "PYTEST_ADDOPTS": "-p no:cacheprovider", "PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+                "PYTEST_ADDOPTS": "-p no:cacheprovider", "TMPDIR": str(folder / ".tmp"),
+                "PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+        (folder / ".tmp").mkdir(exist_ok=True)
         process = subprocess.Popen([*walls(folder), "sh", "-c", command], cwd=folder, env=home, text=True, errors="replace",
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         try:
@@ -151,6 +176,9 @@ class Workspace(Bridge):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--only-writes"]:
+        only_writes(sys.argv[2])
+        os.execvp(sys.argv[3], sys.argv[3:])
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--template", required=True)
     parser.add_argument("--test", required=True)

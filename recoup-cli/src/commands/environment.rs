@@ -1,7 +1,7 @@
 //! Opening an environment by what the user typed: the name of a bundled one, or a folder.
 
 use recoup::environments::child::{ALLOWED_VARIABLES, ChildCommand};
-use recoup::environments::{self, Environment, Fault, Opening};
+use recoup::environments::{self, Environment, Fault, Opening, bundled};
 
 use crate::failure::Failure;
 
@@ -19,13 +19,14 @@ pub(super) fn open(name: &str, trust: bool) -> Result<Box<dyn Environment>, Fail
         variables: inherited.collect(),
         trust,
     };
-    environments::open(name, &opening).map_err(|error| {
-        let fault = error.fault;
-        let failure = Failure::from(error);
-        match fault {
-            Fault::Unsupported => failure.hint("read that program first, then `--trust` runs it"),
-            Fault::Load if !std::path::Path::new(name).exists() => failure.code("no-environment"),
-            _ => failure,
+    environments::open(name, &opening).map_err(|error| match error.fault {
+        Fault::Unsupported => Failure::from(error).hint("read that program first, then `--trust` runs it"),
+        Fault::Load if !std::path::Path::new(name).exists() => {
+            let known: Vec<&str> = bundled::names().collect();
+            Failure::user(format!("there is no environment `{name}`"))
+                .code("no-environment")
+                .hint(format!("environments are {}, or a folder with an environment.toml", known.join(", ")))
         }
+        _ => error.into(),
     })
 }
