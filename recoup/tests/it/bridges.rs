@@ -93,3 +93,71 @@ fn a_foreign_program_runs_only_when_it_is_trusted() {
     assert!(error.message.contains("child.sh"), "{error}");
     assert_eq!(open("no-such-thing", &opening(true)).err().unwrap().fault, Fault::Load);
 }
+
+/// A workspace with a wrong program and its test, or none where the machine lacks what one needs.
+fn workspace(folder: &Path) -> Option<Box<dyn Environment>> {
+    let adapter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../environments/bridges/workspace_bridge.py");
+    let template = folder.join("template");
+    std::fs::create_dir(&template).unwrap();
+    std::fs::write(template.join("calc.py"), "def add(a, b):\n    return a - b\n").unwrap();
+    let test = "import unittest\nfrom calc import add\n\n\nclass Adds(unittest.TestCase):\n    \
+                def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n";
+    std::fs::write(template.join("test_calc.py"), test).unwrap();
+    let command =
+        ["python3", adapter.to_str()?, "--template", template.to_str()?, "--test", "python3 -m unittest -q"];
+    let manifest = format!(
+        "name = \"workspace\"\nversion = \"1\"\ndescription = \"\"\ninterface = \"shell\"\nlicence = \"own\"\n\
+         families = [\"repair\"]\n[bridge]\ncommand = {command:?}\n"
+    );
+    std::fs::write(folder.join("environment.toml"), manifest).unwrap();
+    match open(folder.to_str()?, &opening(true)) {
+        Ok(environment) => Some(environment),
+        Err(error) if error.fault == Fault::Process => {
+            eprintln!("SKIPPED: no workspace on this machine: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_session_in_a_workspace_forks_at_every_step_and_goes_on_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(environment) = workspace(folder.path()) else { return };
+    let call = |tool: &str, arguments: &str| Action::call(tool, Json::parse(arguments).unwrap());
+    let test = r#"{"command":"python3 -m unittest -q 2>/dev/null; echo $?"}"#;
+    let session = [
+        call("shell", test),
+        call("read_file", r#"{"path":"calc.py"}"#),
+        call("shell", r#"{"command":"mkdir notes && echo wrong sign > notes/why"}"#),
+        call("edit_file", r#"{"path":"calc.py","old":"a - b","new":"a + b"}"#),
+        call("shell", test),
+        call("write_file", r#"{"path":"../outside","text":""}"#),
+    ];
+    let task = environment.generate(0, 1).unwrap();
+    let mut recorded = environment.open(&task).unwrap();
+    let mut states = vec![recorded.start().unwrap().0];
+    let mut steps = Vec::new();
+    for action in &session {
+        let (state, step) = recorded.step(states.last().unwrap(), action).unwrap();
+        states.push(state);
+        steps.push(step);
+    }
+    assert!(steps[0].observation.starts_with("1\n") && steps[4].observation.starts_with("0\n"), "{steps:?}");
+    assert!(steps[5].is_error, "{:?}", steps[5]);
+    assert!(recorded.verify(&states[6], &[]).unwrap().success);
+    assert!(!recorded.verify(&states[3], &[]).unwrap().success);
+    // In the program that recorded it, which has snapshots, and in one that knows the actions alone.
+    let mut fresh = environment.open(&task).unwrap();
+    for fork in [4, 1, 5, 0, 3, 2] {
+        for instance in [&mut recorded, &mut fresh] {
+            let mut state = states[fork].clone();
+            for at in fork..session.len() {
+                let (after, step) = instance.step(&state, &session[at]).unwrap();
+                assert_eq!(step, steps[at], "fork {fork}, step {at}");
+                state = after;
+            }
+            assert!(instance.verify(&state, &[]).unwrap().success, "fork {fork}");
+        }
+    }
+}

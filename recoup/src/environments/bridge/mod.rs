@@ -137,7 +137,7 @@ impl Shared {
     fn reset(&self, talk: &mut Talk, by: ResetBy<'_>, snapshot: Option<&str>) -> Result<Reset, EnvironmentError> {
         let first = talk.reset(by, snapshot)?;
         let key = Hash::of(first.task.to_string().as_bytes());
-        if snapshot.is_none() {
+        if talk.first.as_ref().is_none_or(|known| known.task != first.task) {
             talk.snapshots.clear();
         }
         talk.at = Some((key, START.to_owned()));
