@@ -25,9 +25,7 @@ pub(crate) fn shut_in() -> Result<(), String> {
 mod linux {
     use std::collections::BTreeMap;
 
-    use landlock::{
-        ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetStatus, Scope,
-    };
+    use landlock::{ABI, Access as _, AccessFs, AccessNet, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
     use nix::libc;
     use nix::sys::resource::{Resource, setrlimit};
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
@@ -56,7 +54,9 @@ mod linux {
         let cannot = |error: std::io::Error| format!("cannot list the open descriptors: {error}");
         let mut open: Vec<i32> = Vec::new();
         for entry in std::fs::read_dir("/proc/self/fd").map_err(cannot)? {
-            open.extend(entry.map_err(cannot)?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+            open.extend(
+                entry.map_err(cannot)?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()),
+            );
         }
         for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
             // The listing's own descriptor is closed by now.
@@ -111,7 +111,8 @@ mod linux {
         let rules: BTreeMap<i64, Vec<_>> = ALLOWED.into_iter().map(|call| (call, Vec::new())).collect();
         let target = std::env::consts::ARCH.try_into().map_err(|error| refused(&error))?;
         let deny = SeccompAction::Errno(libc::EPERM as u32);
-        let filter = SeccompFilter::new(rules, deny, SeccompAction::Allow, target).map_err(|error| refused(&error))?;
+        let filter =
+            SeccompFilter::new(rules, deny, SeccompAction::Allow, target).map_err(|error| refused(&error))?;
         let program = BpfProgram::try_from(filter).map_err(|error| refused(&error))?;
         apply_filter(&program).map_err(|error| refused(&error))
     }

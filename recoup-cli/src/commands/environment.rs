@@ -8,12 +8,14 @@ use crate::failure::Failure;
 /// The environment of that name. `trust` lets a bridge's program run, and a package without walls where
 /// the system has none.
 pub(super) fn open(name: &str, trust: bool) -> Result<Box<dyn Environment>, Failure> {
-    let program = std::env::current_exe().map_err(|error| Failure::machine("cannot find this program", &error))?;
+    let program =
+        std::env::current_exe().map_err(|error| Failure::machine("cannot find this program", &error))?;
     let mut arguments = vec!["env-worker".into()];
     if trust {
         arguments.push("--trust".into());
     }
-    let inherited = ALLOWED_VARIABLES.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
+    let inherited =
+        ALLOWED_VARIABLES.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
     let opening = Opening {
         worker: ChildCommand { program: program.into(), arguments, variables: Vec::new() },
         variables: inherited.collect(),

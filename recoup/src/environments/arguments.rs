@@ -86,7 +86,8 @@ impl ToolSpec {
     /// # Errors
     /// A [`Fault::Contract`] that names the tool and the field.
     pub fn read_all(environment: &str, json: &str) -> Result<Vec<Self>, EnvironmentError> {
-        let broken = |what: String| EnvironmentError::new(environment, Fault::Contract, format!("tools: {what}"));
+        let broken =
+            |what: String| EnvironmentError::new(environment, Fault::Contract, format!("tools: {what}"));
         let value: Value = serde_json::from_str(json).map_err(|error| broken(error.to_string()))?;
         let list = value.as_array().ok_or_else(|| broken("not a list".to_owned()))?;
         let mut tools: Vec<Self> = Vec::with_capacity(list.len());
@@ -128,7 +129,9 @@ impl ToolSpec {
             .map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
             .unwrap_or_default();
         let mut parameters = Vec::new();
-        for (parameter, property) in field(schema, "properties").and_then(Value::as_object).into_iter().flatten() {
+        for (parameter, property) in
+            field(schema, "properties").and_then(Value::as_object).into_iter().flatten()
+        {
             let word = field(property, "type").and_then(Value::as_str).unwrap_or_default();
             let kind = ArgumentKind::ALL.into_iter().find(|kind| kind.as_str() == word);
             parameters.push(Parameter {
@@ -175,7 +178,9 @@ impl ToolSpec {
             if let Some(options) = parameter.options.as_ref().filter(|options| !options.contains(value)) {
                 let options: Vec<String> = options.iter().map(plain).collect();
                 let options = options.join(", ");
-                return Some(format!("Error: the argument \"{argument}\" of {name} must be one of: {options}."));
+                return Some(format!(
+                    "Error: the argument \"{argument}\" of {name} must be one of: {options}."
+                ));
             }
         }
         None

@@ -124,7 +124,9 @@ impl Child {
     pub(super) fn ask(&mut self, line: &str, timeout: Duration) -> Result<String, EnvironmentError> {
         if !self.pending.is_empty() {
             let found = String::from_utf8_lossy(&self.pending).into_owned();
-            return Err(self.fault(Fault::Contract, &format!("it answered what nobody asked: {}", shortened(&found))));
+            return Err(
+                self.fault(Fault::Contract, &format!("it answered what nobody asked: {}", shortened(&found)))
+            );
         }
         self.send(line, timeout)?;
         self.receive(timeout)
@@ -132,8 +134,11 @@ impl Child {
 
     fn send(&mut self, line: &str, timeout: Duration) -> Result<(), EnvironmentError> {
         // JSON has line breaks between tokens only, where a space says the same.
-        let line: Vec<u8> =
-            line.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }).chain([b'\n']).collect();
+        let line: Vec<u8> = line
+            .bytes()
+            .map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte })
+            .chain([b'\n'])
+            .collect();
         let mut waits = Waits::new(timeout);
         let mut rest = &line[..];
         while !rest.is_empty() {
@@ -197,7 +202,8 @@ impl Child {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let how = status.map_or_else(|| "it closed its output".to_owned(), |status| format!("it ended with {status}"));
+        let how = status
+            .map_or_else(|| "it closed its output".to_owned(), |status| format!("it ended with {status}"));
         self.fault(Fault::Process, &how)
     }
 

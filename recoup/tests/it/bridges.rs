@@ -12,13 +12,15 @@ use recoup::json::Json;
 use crate::broken::{first_error, folders, told};
 
 fn opening(trust: bool) -> Opening {
-    let variables = ALLOWED_VARIABLES.iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?)));
+    let variables =
+        ALLOWED_VARIABLES.iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?)));
     let worker = ChildCommand { program: "true".into(), arguments: Vec::new(), variables: Vec::new() };
     Opening { worker, variables: variables.collect(), trust }
 }
 
 fn child(name: &str) -> Box<dyn Environment> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/environments/bad-children").join(name);
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/environments/bad-children").join(name);
     open(folder.to_str().unwrap(), &opening(true)).unwrap()
 }
 
@@ -35,7 +37,10 @@ fn each_bad_child_is_an_error_and_the_next_one_goes_on() {
             Ok(environment) => first_error(&*environment),
             Err(error) => Some(error),
         };
-        list.push_str(&format!("{name}: {}\n", error.map_or_else(|| "no error".to_owned(), |error| told(&error))));
+        list.push_str(&format!(
+            "{name}: {}\n",
+            error.map_or_else(|| "no error".to_owned(), |error| told(&error))
+        ));
     }
     insta::assert_snapshot!(list);
 }
@@ -87,7 +92,8 @@ fn a_state_that_is_no_list_of_actions_is_refused() {
 
 #[test]
 fn a_foreign_program_runs_only_when_it_is_trusted() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/environments/bad-children/well-behaved");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/environments/bad-children/well-behaved");
     let error: EnvironmentError = open(folder.to_str().unwrap(), &opening(false)).err().unwrap();
     assert_eq!(error.fault, Fault::Unsupported);
     assert!(error.message.contains("child.sh"), "{error}");

@@ -7,9 +7,13 @@ use recoup::json::Json;
 
 /// The folders of a group of fixtures, by name.
 pub fn folders(group: &str) -> Vec<PathBuf> {
-    let group = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../recoup/tests/fixtures/environments").join(group);
-    let mut folders: Vec<PathBuf> =
-        std::fs::read_dir(group).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    let group =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../recoup/tests/fixtures/environments").join(group);
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(group)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
     folders.sort();
     folders
 }

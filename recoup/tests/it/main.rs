@@ -13,10 +13,6 @@ mod examples;
 /// Inputs a fuzzer found, run again.
 mod fuzz_cases;
 
-/// Killing the process, two of them at once.
-mod crash;
-/// Triage and diagnosis: sealed runs, hostile runs, real runs.
-mod diagnosis;
 /// Packages that break their contract, each in one way.
 #[cfg(feature = "packages")]
 mod bad_packages;
@@ -26,6 +22,10 @@ mod bridges;
 /// Playing a broken environment until it errs; shared with the program's tests.
 #[cfg(feature = "packages")]
 mod broken;
+/// Killing the process, two of them at once.
+mod crash;
+/// Triage and diagnosis: sealed runs, hostile runs, real runs.
+mod diagnosis;
 /// The bundled environments.
 #[cfg(feature = "packages")]
 mod environments;

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::super::arguments::refusal;
 use super::super::{
-    Action, Driver, EnvironmentError, Exchange, Fault, Goal, Instance, Score, State, Step, TaskSpec, ToolSpec,
-    run_by_value,
+    Action, Driver, EnvironmentError, Exchange, Fault, Goal, Instance, Score, State, Step, TaskSpec,
+    ToolSpec, run_by_value,
 };
 use super::Shared;
 use super::protocol::{ResetBy, Shown, Talk};
@@ -154,7 +154,8 @@ impl BridgeInstance {
         let most = self.shared.identity.manifest.limits.observation_bytes;
         if shown.observation.len() as u64 > most {
             talk.at = None;
-            let message = format!("an observation has {} bytes; at most {most} are allowed", shown.observation.len());
+            let message =
+                format!("an observation has {} bytes; at most {most} are allowed", shown.observation.len());
             return Err(EnvironmentError::new(&self.shared.name, Fault::Limit, message));
         }
         if let Some(known) = self.seen.get(&after) {
@@ -216,10 +217,12 @@ impl Instance for BridgeInstance {
         {
             return Ok((state.clone(), Step { observation, is_error: true, done: false }));
         }
-        let action = serde_json::from_str(&action.to_json()).map_err(|error| self.broken(error.to_string()))?;
+        let action =
+            serde_json::from_str(&action.to_json()).map_err(|error| self.broken(error.to_string()))?;
         self.at(state, |instance, talk| {
             let shown = instance.take(talk, state.as_str(), action)?;
-            let after = talk.at.as_ref().map_or_else(|| state.clone(), |(_, prefix)| State::new(prefix.as_str()));
+            let after =
+                talk.at.as_ref().map_or_else(|| state.clone(), |(_, prefix)| State::new(prefix.as_str()));
             Ok((after, Step { observation: shown.observation, is_error: shown.is_error, done: shown.done }))
         })
     }

@@ -85,10 +85,12 @@ impl BridgeEnvironment {
         let arguments: Vec<String> = words.collect();
         let name: Arc<str> = manifest.name.as_str().into();
         if !opening.trust {
-            let message = format!("it runs a program of its own, which was not trusted: `{}`", table.command.join(" "));
+            let message =
+                format!("it runs a program of its own, which was not trusted: `{}`", table.command.join(" "));
             return Err(EnvironmentError::new(&name, Fault::Unsupported, message));
         }
-        let files: Vec<Vec<u8>> = arguments.iter().filter_map(|argument| std::fs::read(argument).ok()).collect();
+        let files: Vec<Vec<u8>> =
+            arguments.iter().filter_map(|argument| std::fs::read(argument).ok()).collect();
         let command = ChildCommand {
             program: program.into(),
             arguments: arguments.into_iter().map(Into::into).collect(),
@@ -105,7 +107,8 @@ impl BridgeEnvironment {
             checkpoint: CheckpointKind::Prefix,
             manifest,
         };
-        let volatile = identity.manifest.volatile.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect();
+        let volatile =
+            identity.manifest.volatile.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect();
         let idle = Mutex::new(vec![talk]);
         Ok(Self { shared: Arc::new(Shared { name, identity, hello, command, start, call, volatile, idle }) })
     }
@@ -125,7 +128,8 @@ impl Shared {
         if hello.version == self.hello.version {
             return Ok(talk);
         }
-        let message = format!("started again it is version {:?}, not {:?}", hello.version, self.hello.version);
+        let message =
+            format!("started again it is version {:?}, not {:?}", hello.version, self.hello.version);
         Err(EnvironmentError::new(&self.name, Fault::Contract, message))
     }
 
@@ -134,7 +138,12 @@ impl Shared {
     }
 
     /// Resets a program and notes where it stands.
-    fn reset(&self, talk: &mut Talk, by: ResetBy<'_>, snapshot: Option<&str>) -> Result<Reset, EnvironmentError> {
+    fn reset(
+        &self,
+        talk: &mut Talk,
+        by: ResetBy<'_>,
+        snapshot: Option<&str>,
+    ) -> Result<Reset, EnvironmentError> {
         let first = talk.reset(by, snapshot)?;
         let key = Hash::of(first.task.to_string().as_bytes());
         if talk.first.as_ref().is_none_or(|known| known.task != first.task) {
@@ -151,7 +160,9 @@ impl Shared {
             return true;
         }
         let without = |text: &str| {
-            self.volatile.iter().fold(text.to_owned(), |text, pattern| pattern.replace_all(&text, "").into_owned())
+            self.volatile
+                .iter()
+                .fold(text.to_owned(), |text, pattern| pattern.replace_all(&text, "").into_owned())
         };
         without(one) == without(other)
     }

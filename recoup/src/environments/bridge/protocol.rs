@@ -130,7 +130,11 @@ impl Talk {
     }
 
     /// Puts a task at its start, or at a snapshot of it.
-    pub(super) fn reset(&mut self, by: ResetBy<'_>, snapshot: Option<&str>) -> Result<Reset, EnvironmentError> {
+    pub(super) fn reset(
+        &mut self,
+        by: ResetBy<'_>,
+        snapshot: Option<&str>,
+    ) -> Result<Reset, EnvironmentError> {
         let mut fields = json!({ "seed": by.seed, "difficulty": by.difficulty, "family": by.family });
         if let (Some(snapshot), Some(fields)) = (snapshot, fields.as_object_mut()) {
             fields.insert("snapshot".to_owned(), snapshot.into());
@@ -179,7 +183,11 @@ impl Talk {
         }
         if let Some(error) = answer.get("error") {
             let text = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
-            return Err(EnvironmentError::new(&self.environment, Fault::Crash, format!("{verb}: {}", text.trim())));
+            return Err(EnvironmentError::new(
+                &self.environment,
+                Fault::Crash,
+                format!("{verb}: {}", text.trim()),
+            ));
         }
         let answer = serde_json::from_value(Value::Object(answer)).map_err(|error| {
             self.child.fault(Fault::Contract, &format!("its answer to `{verb}` is of a wrong shape: {error}"))

@@ -66,8 +66,9 @@ impl PackageFiles {
 
 /// A text file of an environment's folder.
 pub(super) fn read_text(folder: &Path, name: &str) -> Result<String, EnvironmentError> {
-    let load =
-        |message: String| EnvironmentError::new(&folder.display().to_string(), Fault::Load, format!("{name}{message}"));
+    let load = |message: String| {
+        EnvironmentError::new(&folder.display().to_string(), Fault::Load, format!("{name}{message}"))
+    };
     let path = folder.join(name);
     let length = path.metadata().map_err(|error| load(format!(": {error}")))?.len();
     if length > screen::SOURCE_MAX {

@@ -153,13 +153,20 @@ impl<'v> Play<'v, '_, '_, '_> {
                         return Ok((state, Step { observation, is_error: true, done: false }));
                     }
                 };
-                return self.step_value(state, heap.alloc(AllocDict([("tool", heap.alloc(&**tool)), ("arguments", arguments)])));
+                return self.step_value(
+                    state,
+                    heap.alloc(AllocDict([("tool", heap.alloc(&**tool)), ("arguments", arguments)])),
+                );
             }
         };
         self.step_value(state, heap.alloc(action))
     }
 
-    fn step_value(&mut self, state: Value<'v>, action: Value<'v>) -> Result<(Value<'v>, Step), EnvironmentError> {
+    fn step_value(
+        &mut self,
+        state: Value<'v>,
+        action: Value<'v>,
+    ) -> Result<(Value<'v>, Step), EnvironmentError> {
         let result = self.calls.call(Function::Step, &[self.task, state, action])?;
         let fields = self.fields(result, Function::Step)?;
         let flag = |name: &str| {
@@ -222,7 +229,8 @@ impl<'v> Play<'v, '_, '_, '_> {
         let score = number.ok_or_else(|| self.calls.broken("verify: `score` is no number".to_owned()))?;
         let checks = DictRef::from_value(self.field(&fields, "checks", Function::Verify)?);
         let checks = checks.ok_or_else(|| self.calls.broken("verify: `checks` is no dict".to_owned()))?;
-        let checks = checks.iter().map(|(name, passed)| Some((name.unpack_str()?.to_owned(), passed.unpack_bool()?)));
+        let checks =
+            checks.iter().map(|(name, passed)| Some((name.unpack_str()?.to_owned(), passed.unpack_bool()?)));
         let checks = checks.collect::<Option<_>>();
         let checks = checks.ok_or_else(|| self.calls.broken("verify: a check is no bool".to_owned()))?;
         Score::checked(success, score, checks).map_err(|what| self.calls.broken(format!("verify: {what}")))

@@ -21,7 +21,11 @@ const DEPTH_MAX: usize = 64;
 ///
 /// # Errors
 /// In words: an integer beyond 64 bits, or nesting too deep.
-pub(super) fn alloc<'v>(heap: Heap<'v>, value: &serde_json::Value, depth: usize) -> Result<Value<'v>, String> {
+pub(super) fn alloc<'v>(
+    heap: Heap<'v>,
+    value: &serde_json::Value,
+    depth: usize,
+) -> Result<Value<'v>, String> {
     use serde_json::Value as Json;
     if depth > DEPTH_MAX {
         return Err(format!("nested deeper than {DEPTH_MAX}"));

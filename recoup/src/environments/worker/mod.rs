@@ -17,8 +17,8 @@ use self::wire::{Answer, READY, Request, Verb, WireExchange, WireGoal, WireState
 use super::child::{Child, ChildCommand, Patience, shortened};
 use super::package::PackageFiles;
 use super::{
-    Action, Driver, Environment, EnvironmentError, Exchange, Fault, Goal, Identity, Instance, Score, State, Step,
-    TaskSpec, ToolSpec, run_by_value,
+    Action, Driver, Environment, EnvironmentError, Exchange, Fault, Goal, Identity, Instance, Score, State,
+    Step, TaskSpec, ToolSpec, run_by_value,
 };
 
 /// A worker is replaced after so many answers, before the time that the system grants it is used up.
@@ -81,7 +81,9 @@ impl Shared {
         let mut child = Child::spawn(&self.name, &self.command, PATIENCE.line_bytes)?;
         let ready = child.receive(PATIENCE.start)?;
         if ready != READY {
-            return Err(child.fault(Fault::Process, &format!("the worker did not start: {}", shortened(&ready))));
+            return Err(
+                child.fault(Fault::Process, &format!("the worker did not start: {}", shortened(&ready)))
+            );
         }
         let mut worker = Worker { child, answers: 0 };
         let request = Request {
@@ -128,16 +130,24 @@ impl Environment for WorkerPackage {
     fn generate(&self, seed: u64, difficulty: u8) -> Result<TaskSpec, EnvironmentError> {
         let shared = &*self.shared;
         let mut worker = shared.take()?;
-        let request =
-            Request { verb: Verb::Generate, seed: Some(seed), difficulty: Some(difficulty), ..Request::default() };
+        let request = Request {
+            verb: Verb::Generate,
+            seed: Some(seed),
+            difficulty: Some(difficulty),
+            ..Request::default()
+        };
         let task = shared.ask(&mut worker, &request, |task| Ok(task.get().to_owned()))?;
         shared.give_back(worker);
         TaskSpec::new(&shared.name, seed, difficulty, task?)
     }
 
     fn open(&self, task: &TaskSpec) -> Result<Box<dyn Instance>, EnvironmentError> {
-        let mut instance =
-            WorkerInstance { shared: self.shared.clone(), task: task.clone(), tools: Vec::new(), worker: None };
+        let mut instance = WorkerInstance {
+            shared: self.shared.clone(),
+            task: task.clone(),
+            tools: Vec::new(),
+            worker: None,
+        };
         let (worker, tools) = instance.opened()?;
         instance.worker = Some(worker);
         instance.tools = tools;
@@ -197,12 +207,14 @@ impl WorkerInstance {
     }
 
     fn raw<'a>(&self, json: &'a str) -> Result<&'a RawValue, EnvironmentError> {
-        serde_json::from_str(json)
-            .map_err(|error| EnvironmentError::new(&self.shared.name, Fault::Contract, format!("no JSON: {error}")))
+        serde_json::from_str(json).map_err(|error| {
+            EnvironmentError::new(&self.shared.name, Fault::Contract, format!("no JSON: {error}"))
+        })
     }
 
     fn last(&self, steps: Vec<Step>) -> Result<Step, EnvironmentError> {
-        let none = || EnvironmentError::new(&self.shared.name, Fault::Process, "the worker's answer has no step");
+        let none =
+            || EnvironmentError::new(&self.shared.name, Fault::Process, "the worker's answer has no step");
         steps.into_iter().next_back().ok_or_else(none)
     }
 }
@@ -252,7 +264,8 @@ impl Instance for WorkerInstance {
     }
 
     fn expert(&mut self, state: &State) -> Result<Option<Action>, EnvironmentError> {
-        let request = Request { verb: Verb::Expert, state: Some(self.raw(state.as_str())?), ..Request::default() };
+        let request =
+            Request { verb: Verb::Expert, state: Some(self.raw(state.as_str())?), ..Request::default() };
         self.ask(&request, |value| match value.get() {
             "null" => Ok(None),
             action => Action::from_json(action).map(Some).map_err(serde::de::Error::custom),
@@ -260,7 +273,8 @@ impl Instance for WorkerInstance {
     }
 
     fn achieved(&mut self, state: &State) -> Result<Vec<Goal>, EnvironmentError> {
-        let request = Request { verb: Verb::Achieved, state: Some(self.raw(state.as_str())?), ..Request::default() };
+        let request =
+            Request { verb: Verb::Achieved, state: Some(self.raw(state.as_str())?), ..Request::default() };
         self.ask(&request, |value| {
             let goals: Vec<WireGoal<'_>> = serde_json::from_str(value.get())?;
             Ok(goals.into_iter().map(|goal| Goal { goal: goal.goal, task: goal.task.get().into() }).collect())

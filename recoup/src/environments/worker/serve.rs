@@ -50,18 +50,23 @@ impl Worker {
         let mut request: Request<'_> = serde_json::from_str(line).map_err(|error| broken(&error))?;
         match request.verb {
             Verb::Load => {
-                let (Some(manifest), Some(program)) = (request.manifest.take(), request.program.take()) else {
+                let (Some(manifest), Some(program)) = (request.manifest.take(), request.program.take())
+                else {
                     return Err(broken(&"load needs `manifest` and `program`"));
                 };
                 self.instance = None;
-                self.package = Some(Package::load(&PackageFiles { manifest, program, policy: request.policy })?);
+                self.package =
+                    Some(Package::load(&PackageFiles { manifest, program, policy: request.policy })?);
                 written(&())
             }
-            Verb::Generate => raw(self.package()?.generate(seed(&request)?, difficulty(&request)?)?.json.as_ref()),
+            Verb::Generate => {
+                raw(self.package()?.generate(seed(&request)?, difficulty(&request)?)?.json.as_ref())
+            }
             Verb::Open => {
                 let package = self.package()?;
                 let name = &package.identity().manifest.name;
-                let task = TaskSpec::new(name, seed(&request)?, difficulty(&request)?, text(request.task, "task")?)?;
+                let task =
+                    TaskSpec::new(name, seed(&request)?, difficulty(&request)?, text(request.task, "task")?)?;
                 let instance = package.open(&task)?;
                 let tools = raw(&ToolSpec::write_all(instance.tools()))?;
                 self.instance = Some(instance);
@@ -79,7 +84,8 @@ impl Worker {
             }
             Verb::Verify => {
                 let state = State::new(text(request.state, "state")?);
-                let transcript: Vec<Exchange> = request.transcript.into_iter().map(exchange).collect::<Result<_, _>>()?;
+                let transcript: Vec<Exchange> =
+                    request.transcript.into_iter().map(exchange).collect::<Result<_, _>>()?;
                 written(&self.instance()?.verify(&state, &transcript)?)
             }
             Verb::Expert => {
@@ -90,14 +96,19 @@ impl Worker {
             Verb::Achieved => {
                 let state = State::new(text(request.state, "state")?);
                 let goals = self.instance()?.achieved(&state)?;
-                let tasks: Vec<Box<RawValue>> = goals.iter().map(|goal| raw(&goal.task)).collect::<Result<_, _>>()?;
-                let goals = goals.iter().zip(&tasks).map(|(goal, task)| WireGoal { goal: goal.goal.clone(), task });
+                let tasks: Vec<Box<RawValue>> =
+                    goals.iter().map(|goal| raw(&goal.task)).collect::<Result<_, _>>()?;
+                let goals =
+                    goals.iter().zip(&tasks).map(|(goal, task)| WireGoal { goal: goal.goal.clone(), task });
                 written(&goals.collect::<Vec<_>>())
             }
             Verb::Run => {
                 let from = request.state.map(|state| State::new(state.get()));
-                let actions: Vec<Action> =
-                    request.actions.iter().map(|action| read_action(action.get())).collect::<Result<_, _>>()?;
+                let actions: Vec<Action> = request
+                    .actions
+                    .iter()
+                    .map(|action| read_action(action.get()))
+                    .collect::<Result<_, _>>()?;
                 let (state, steps) = self.instance()?.run_actions(from.as_ref(), &actions)?;
                 written_state(&state, steps)
             }
@@ -138,7 +149,10 @@ fn exchange(wire: WireExchange<'_>) -> Result<Exchange, EnvironmentError> {
 
 fn written_state(state: &State, steps: Vec<Step>) -> Answered {
     let steps = steps.into_iter().map(WireStep::from).collect();
-    written(&WireState { state: serde_json::from_str(state.as_str()).map_err(|error| broken(&error))?, steps })
+    written(&WireState {
+        state: serde_json::from_str(state.as_str()).map_err(|error| broken(&error))?,
+        steps,
+    })
 }
 
 fn written<T: Serialize>(value: &T) -> Answered {
