@@ -23,13 +23,15 @@ class ScienceWorld(Bridge):
 
     def reset(self, seed, difficulty, family):
         variation = seed // 30 % self.env.get_max_variations(family)
-        if self.loaded != (family, variation):
+        if self.loaded != (family, variation, difficulty):
             # `easy` teleports and opens doors; the hardest is the world as it is.
             simplified = {1: "easy", 2: "openDoors"}.get(difficulty, "")
             self.env.load(family, variation, simplified, generateGoldPath=True)
-            self.loaded = None
-        observation, _ = self.env.reset()
-        self.gold, self.followed, self.ended = self.env.get_gold_action_sequence(), 0, False
+            self.loaded = (family, variation, difficulty)
+        # What `ScienceWorldEnv.reset` and `step` do, but for listing all valid actions, which takes most of their time.
+        self.env.server.reset()
+        observation = self.env.server.step("look around")
+        self.gold, self.followed = self.env.get_gold_action_sequence(), 0
         goal = self.env.taskdescription().removeprefix("Task Description:").strip()
         return started(goal, family, 2 * len(self.gold) + 20, observation, TOOLS, variation=variation)
 
@@ -39,7 +41,6 @@ class ScienceWorld(Bridge):
         command = action["arguments"]["command"]
         if command.strip().lower() in REFUSED:
             return shown("This is not allowed.", is_error=True)
-        # The step of `ScienceWorldEnv` also lists all valid actions, which takes most of its time.
         observation = self.env.server.step(command)
         if self.followed is not None:
             on_path = self.followed < len(self.gold) and self.gold[self.followed] == command
