@@ -111,3 +111,40 @@ fn a_worker_has_shut_itself_in_before_it_reads() {
     assert!(!limits.lines().any(|line| line.starts_with("Max address space") && line.contains("unlimited")));
     assert_eq!(open, 3);
 }
+
+/// `recoup collect` in a fixture's folder: exit code and the object it prints.
+fn collect(fixture: &str, trust: bool) -> (Option<i32>, serde_json::Value) {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../recoup/tests/fixtures/environments");
+    let project = tempfile::tempdir().unwrap();
+    let script = r#"scripted:[{"tool":"add","arguments":{}},{"tool":"add","arguments":{}}]"#;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_recoup"));
+    command.args(["collect", "--env", &format!("{fixtures}/{fixture}"), "--policy", script, "--tasks", "3", "--json"]);
+    command.arg("--project").arg(project.path().join("p")).args(trust.then_some("--trust"));
+    let done = command.output().unwrap();
+    let text = String::from_utf8(done.stdout).unwrap();
+    (done.status.code(), serde_json::from_str(text.lines().last().unwrap()).unwrap())
+}
+
+#[test]
+fn an_episode_that_its_environment_breaks_is_an_error_and_the_next_one_is_played() {
+    for (fixture, word) in [
+        ("bad/loops", "environment-limit"),
+        ("bad/doubles-a-string", "environment-process"),
+        ("bad-children/dies", "environment-process"),
+        ("bad-children/garbage", "environment-contract"),
+    ] {
+        let (code, summary) = collect(fixture, true);
+        assert_eq!((code, &summary["episodes"], &summary["success"]["n"]), (Some(1), &3.into(), &0.into()), "{fixture}: {summary}");
+        assert!(summary.to_string().contains("error"), "{fixture}: no {word} in {summary}");
+    }
+    let (code, summary) = collect("bad-children/well-behaved", true);
+    assert_eq!((code, &summary["success"]["n"]), (Some(0), &3.into()), "{summary}");
+}
+
+#[test]
+fn a_bridge_is_not_started_without_trust() {
+    let (code, failure) = collect("bad-children/well-behaved", false);
+    assert_eq!(code, Some(2));
+    assert_eq!(failure["error"]["code"], "environment-unsupported");
+    assert!(failure["error"]["hint"].as_str().unwrap().contains("--trust"), "{failure}");
+}

@@ -104,11 +104,17 @@ impl ToolSpec {
     /// Writes the list that [`ToolSpec::read_all`] reads.
     pub fn write_all(tools: &[Self]) -> String {
         let tool = |tool: &Self| {
+            // The schema is kept with sorted keys; the parameters know the order in which they were written.
+            let mut schema = tool.schema.to_value();
+            if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+                let ordered = tool.parameters.iter().filter_map(|known| properties.remove_entry(&known.name));
+                *properties = ordered.collect();
+            }
             serde_json::json!({
                 "name": tool.name,
                 "description": tool.description,
                 "read_only": tool.read_only,
-                "parameters": tool.schema.to_value(),
+                "parameters": schema,
             })
         };
         Value::from_iter(tools.iter().map(tool)).to_string()

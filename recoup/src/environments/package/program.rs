@@ -246,7 +246,10 @@ impl<'v, 'a, 'e: 'a> Caller<'v, 'a, 'e> {
         let result = call(&mut self.eval);
         let ticks = self.eval.get_total_tick_count() - ticks;
         let bytes = self.eval.heap().allocated_bytes().saturating_sub(bytes);
-        let exceeded = |message: String| Err(EnvironmentError::new(self.environment, Fault::Limit, message));
+        let at = result.as_ref().err().and_then(place);
+        let exceeded = |message: String| {
+            Err(EnvironmentError { at, ..EnvironmentError::new(self.environment, Fault::Limit, message) })
+        };
         if ticks > self.limits.ticks || self.looks.get() == 0 {
             return exceeded(format!("{what} takes more than {} ticks", self.limits.ticks));
         }
@@ -269,7 +272,12 @@ fn told(environment: &str, error: &starlark::Error, fault: Fault) -> Environment
     EnvironmentError {
         environment: environment.to_owned(),
         fault,
-        at: error.span().map(|span| format!("{}:{}", span.filename(), span.resolve_span().begin.line + 1)),
+        at: place(error),
         message,
     }
+}
+
+/// File and line of an error.
+fn place(error: &starlark::Error) -> Option<String> {
+    error.span().map(|span| format!("{}:{}", span.filename(), span.resolve_span().begin.line + 1))
 }
