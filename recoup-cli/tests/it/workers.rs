@@ -55,14 +55,15 @@ fn a_bad_package_errs_in_a_worker_as_it_does_here() {
     for folder in folders {
         let name = folder.file_name().unwrap().to_str().unwrap();
         let Ok(files) = PackageFiles::read(&folder) else { continue };
-        let there = WorkerPackage::load(&files, &worker()).map(|package| first_error(&package));
-        let there = there.unwrap_or_else(Some).unwrap();
+        let there = WorkerPackage::load(&files, &worker())
+            .map_or_else(Some, |package| first_error(&package))
+            .unwrap();
         if name == "doubles-a-string" {
             // More memory than a process of its own is given: the process ends, this one does not.
             assert_eq!(there.fault, Fault::Process, "{there}");
             continue;
         }
-        let here = Package::load(&files).map(|package| first_error(&package)).unwrap_or_else(Some).unwrap();
+        let here = Package::load(&files).map_or_else(Some, |package| first_error(&package)).unwrap();
         assert_eq!(told(&there), told(&here), "{name}");
     }
 }
@@ -118,7 +119,16 @@ fn collect(fixture: &str, trust: bool) -> (Option<i32>, serde_json::Value) {
     let project = tempfile::tempdir().unwrap();
     let script = r#"scripted:[{"tool":"add","arguments":{}},{"tool":"add","arguments":{}}]"#;
     let mut command = Command::new(env!("CARGO_BIN_EXE_recoup"));
-    command.args(["collect", "--env", &format!("{fixtures}/{fixture}"), "--policy", script, "--tasks", "3", "--json"]);
+    command.args([
+        "collect",
+        "--env",
+        &format!("{fixtures}/{fixture}"),
+        "--policy",
+        script,
+        "--tasks",
+        "3",
+        "--json",
+    ]);
     command.arg("--project").arg(project.path().join("p")).args(trust.then_some("--trust"));
     let done = command.output().unwrap();
     let text = String::from_utf8(done.stdout).unwrap();
@@ -134,7 +144,11 @@ fn an_episode_that_its_environment_breaks_is_an_error_and_the_next_one_is_played
         ("bad-children/garbage", "environment-contract"),
     ] {
         let (code, summary) = collect(fixture, true);
-        assert_eq!((code, &summary["episodes"], &summary["success"]["n"]), (Some(1), &3.into(), &0.into()), "{fixture}: {summary}");
+        assert_eq!(
+            (code, &summary["episodes"], &summary["success"]["n"]),
+            (Some(1), &3.into(), &0.into()),
+            "{fixture}: {summary}"
+        );
         assert!(summary.to_string().contains("error"), "{fixture}: no {word} in {summary}");
     }
     let (code, summary) = collect("bad-children/well-behaved", true);

@@ -117,7 +117,7 @@ impl ToolSpec {
                 "parameters": schema,
             })
         };
-        Value::from_iter(tools.iter().map(tool)).to_string()
+        tools.iter().map(tool).collect::<Value>().to_string()
     }
 
     fn read(value: &Value) -> Result<Self, String> {

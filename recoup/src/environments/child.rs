@@ -37,17 +37,6 @@ pub struct ChildCommand {
     pub variables: Vec<(OsString, OsString)>,
 }
 
-/// How long a child may take, and how much it may say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// For its first answer.
-    pub start: Duration,
-    /// For every other answer.
-    pub call: Duration,
-    /// Longest line, in bytes.
-    pub line_bytes: usize,
-}
-
 /// What is kept of a child's standard error, in bytes.
 const TAIL_BYTES: usize = 4 << 10;
 /// What a pipe that is ready takes without blocking (`PIPE_BUF`).
@@ -272,8 +261,7 @@ impl Waits {
         while self.left > 0 {
             match poll(&mut [PollFd::new(pipe, what)], self.slice) {
                 Ok(1..) => return true,
-                Ok(_) => self.left -= 1,
-                Err(nix::errno::Errno::EINTR) => self.left -= 1,
+                Ok(_) | Err(nix::errno::Errno::EINTR) => self.left -= 1,
                 // The read or write that follows meets the same error.
                 Err(_) => return true,
             }

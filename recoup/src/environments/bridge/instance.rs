@@ -11,11 +11,8 @@ use super::super::{
     ToolSpec, run_by_value,
 };
 use super::Shared;
-use super::protocol::{ResetBy, Shown, Talk};
+use super::protocol::{ResetBy, START, Shown, Talk};
 use crate::id::Hash;
-
-/// The state before any action.
-pub(super) const START: &str = "[]";
 
 /// A task, and the program that plays it.
 pub(super) struct BridgeInstance {
@@ -46,7 +43,7 @@ impl BridgeInstance {
         let known = if at_start { talk.first.clone() } else { None };
         let first = match known {
             Some(first) => first,
-            None => shared.reset(&mut talk, instance.by(), None)?,
+            None => talk.reset(instance.by(), None)?,
         };
         instance.same_task(&first.task)?;
         instance.tools = ToolSpec::read_all(&shared.name, &first.tools.to_string())?;
@@ -134,7 +131,7 @@ impl BridgeInstance {
 
     /// Resets the program and compares what it shows with what it showed before.
     fn begin(&self, talk: &mut Talk, snapshot: Option<&str>, prefix: &str) -> Result<(), EnvironmentError> {
-        let first = self.shared.reset(talk, self.by(), snapshot)?;
+        let first = talk.reset(self.by(), snapshot)?;
         let at = talk.at.take();
         self.same_task(&first.task)?;
         if ToolSpec::read_all(&self.shared.name, &first.tools.to_string())? != self.tools {
@@ -150,7 +147,7 @@ impl BridgeInstance {
     /// Takes an action where the program stands, and compares what it shows with what it showed before.
     fn take(&mut self, talk: &mut Talk, before: &str, action: Value) -> Result<Shown, EnvironmentError> {
         let after = with(before, &action.to_string());
-        let shown = talk.step(action)?;
+        let shown = talk.step(&action)?;
         let most = self.shared.identity.manifest.limits.observation_bytes;
         if shown.observation.len() as u64 > most {
             talk.at = None;

@@ -15,8 +15,8 @@ use std::time::Duration;
 use regex::Regex;
 use serde::Deserialize;
 
-use self::instance::{BridgeInstance, START};
-use self::protocol::{Hello, Reset, ResetBy, Talk};
+use self::instance::BridgeInstance;
+use self::protocol::{Hello, ResetBy, START, Talk};
 use super::child::ChildCommand;
 use super::opening::Opening;
 use super::package::{parse_manifest, read_policy, read_text};
@@ -137,23 +137,6 @@ impl Shared {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(talk);
     }
 
-    /// Resets a program and notes where it stands.
-    fn reset(
-        &self,
-        talk: &mut Talk,
-        by: ResetBy<'_>,
-        snapshot: Option<&str>,
-    ) -> Result<Reset, EnvironmentError> {
-        let first = talk.reset(by, snapshot)?;
-        let key = Hash::of(first.task.to_string().as_bytes());
-        if talk.first.as_ref().is_none_or(|known| known.task != first.task) {
-            talk.snapshots.clear();
-        }
-        talk.at = Some((key, START.to_owned()));
-        talk.first = Some(first.clone());
-        Ok(first)
-    }
-
     /// Whether two observations are the same but for what the manifest declares volatile.
     fn alike(&self, one: &str, other: &str) -> bool {
         if one == other {
@@ -185,7 +168,7 @@ impl Environment for BridgeEnvironment {
         let shared = &*self.shared;
         let family = shared.identity.manifest.family_of(seed).unwrap_or_default();
         let mut talk = shared.take(Hash::of(&[]))?;
-        let first = shared.reset(&mut talk, ResetBy { seed, difficulty, family }, None)?;
+        let first = talk.reset(ResetBy { seed, difficulty, family }, None)?;
         let task = TaskSpec::new(&shared.name, seed, difficulty, first.task.to_string());
         shared.give_back(talk);
         let task = task?;

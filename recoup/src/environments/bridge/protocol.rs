@@ -21,6 +21,9 @@ const PROTOCOL: &str = "recoup-bridge-1";
 /// Longest answer, in bytes.
 const LINE_BYTES: usize = 16 << 20;
 
+/// The state before any action.
+pub(super) const START: &str = "[]";
+
 /// What a program says of itself.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,7 +132,7 @@ impl Talk {
         Ok((talk, hello))
     }
 
-    /// Puts a task at its start, or at a snapshot of it.
+    /// Puts a task at its start, or at a snapshot of it; snapshots of another task are forgotten.
     pub(super) fn reset(
         &mut self,
         by: ResetBy<'_>,
@@ -139,11 +142,17 @@ impl Talk {
         if let (Some(snapshot), Some(fields)) = (snapshot, fields.as_object_mut()) {
             fields.insert("snapshot".to_owned(), snapshot.into());
         }
-        self.ask("reset", fields)
+        let first: Reset = self.ask("reset", fields)?;
+        if self.first.as_ref().is_none_or(|known| known.task != first.task) {
+            self.snapshots.clear();
+        }
+        self.at = Some((Hash::of(first.task.to_string().as_bytes()), START.to_owned()));
+        self.first = Some(first.clone());
+        Ok(first)
     }
 
     /// Takes an action, given as JSON.
-    pub(super) fn step(&mut self, action: Value) -> Result<Shown, EnvironmentError> {
+    pub(super) fn step(&mut self, action: &Value) -> Result<Shown, EnvironmentError> {
         self.ask("step", json!({ "action": action }))
     }
 
@@ -177,7 +186,7 @@ impl Talk {
             return Err(self.child.fault(Fault::Contract, &message));
         };
         let answered = answer.remove("id").unwrap_or_default();
-        if answered != Value::from(id) {
+        if answered != id {
             let message = format!("it answered request {answered} when asked `{verb}`, request {id}");
             return Err(self.child.fault(Fault::Contract, &message));
         }

@@ -145,7 +145,8 @@ impl Program {
         let broken = |what: String| {
             EnvironmentError::new(&self.environment, Fault::Contract, format!("the task: {what}"))
         };
-        let value: serde_json::Value = serde_json::from_str(json).map_err(|error| broken(error.to_string()))?;
+        let value: serde_json::Value =
+            serde_json::from_str(json).map_err(|error| broken(error.to_string()))?;
         let module = Module::with_temp_heap(|scope| {
             let task = tree::alloc(scope.heap(), &value, 0).map_err(broken)?;
             scope.set("task", task);
@@ -269,12 +270,7 @@ fn told(environment: &str, error: &starlark::Error, fault: Fault) -> Environment
     };
     let mut message = error.without_diagnostic().to_string();
     message.truncate(message.floor_char_boundary(2000));
-    EnvironmentError {
-        environment: environment.to_owned(),
-        fault,
-        at: place(error),
-        message,
-    }
+    EnvironmentError { environment: environment.to_owned(), fault, at: place(error), message }
 }
 
 /// File and line of an error.

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 pub use self::serve::serve_worker;
 use self::wire::{Answer, READY, Request, Verb, WireExchange, WireGoal, WireState, WireStep};
-use super::child::{Child, ChildCommand, Patience, shortened};
+use super::child::{Child, ChildCommand, shortened};
 use super::package::PackageFiles;
 use super::{
     Action, Driver, Environment, EnvironmentError, Exchange, Fault, Goal, Identity, Instance, Score, State,
@@ -23,9 +23,12 @@ use super::{
 
 /// A worker is replaced after so many answers, before the time that the system grants it is used up.
 const ANSWERS_MAX: u64 = 1_000_000;
-/// A package of the greatest limits takes seconds for a call, on a busy machine more.
-const PATIENCE: Patience =
-    Patience { start: Duration::from_secs(20), call: Duration::from_secs(120), line_bytes: 64 << 20 };
+/// Time for a worker's first word.
+const START: Duration = Duration::from_secs(20);
+/// Time for any other: a call of the greatest limits takes seconds, on a busy machine more.
+const CALL: Duration = Duration::from_mins(2);
+/// Longest answer, in bytes.
+const LINE_BYTES: usize = 64 << 20;
 
 /// A package that runs in workers: one for every open task, used again for the next.
 pub struct WorkerPackage {
@@ -78,8 +81,8 @@ impl Shared {
     }
 
     fn spawn(&self) -> Result<Worker, EnvironmentError> {
-        let mut child = Child::spawn(&self.name, &self.command, PATIENCE.line_bytes)?;
-        let ready = child.receive(PATIENCE.start)?;
+        let mut child = Child::spawn(&self.name, &self.command, LINE_BYTES)?;
+        let ready = child.receive(START)?;
         if ready != READY {
             return Err(
                 child.fault(Fault::Process, &format!("the worker did not start: {}", shortened(&ready)))
@@ -106,7 +109,7 @@ impl Shared {
     ) -> Result<Result<T, EnvironmentError>, EnvironmentError> {
         let line = serde_json::to_string(request)
             .map_err(|error| EnvironmentError::new(&self.name, Fault::Contract, error.to_string()))?;
-        let line = worker.child.ask(&line, PATIENCE.call)?;
+        let line = worker.child.ask(&line, CALL)?;
         worker.answers += 1;
         let read = match serde_json::from_str::<Answer<'_>>(&line) {
             Ok(Answer { error: Some(error), .. }) => return Ok(Err(error.into_error(&self.name))),
