@@ -17,7 +17,8 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 fn main() {
     let mut words = std::env::args().skip(1);
-    let program = words.next().expect("usage: worker_speed RECOUP [PACKAGE]");
+    // A worker starts in a folder of its own.
+    let program = std::path::absolute(words.next().expect("usage: worker_speed RECOUP [PACKAGE]")).unwrap();
     let name = words.next().unwrap_or_else(|| "quest".to_owned());
     let files = bundled::files(&name).expect("a bundled package");
     let command =
