@@ -11,7 +11,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden examples test-peers bench fuzz setup
+.PHONY: test lint deny docs golden schemas examples test-peers bench fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -42,6 +42,10 @@ $(GOLDEN)/ready: recoup/tests/golden/requirements.txt
 	python3 -m venv --clear $(GOLDEN)
 	$(GOLDEN)/bin/pip install --quiet -r recoup/tests/golden/requirements.txt
 	touch $@
+
+# JSON Schemas of what recoup writes, from the types that write it; a test fails where they are stale.
+schemas:
+	UPDATE_SCHEMAS=1 $(CARGO) test --release --locked -p recoup --lib schemas
 
 # The example runs are generated; this fails where the files are not what their script writes.
 examples:
@@ -77,6 +81,7 @@ fuzz:
 		mkdir -p fuzz/corpus/$$target && \
 		$(CARGO) fuzz run --fuzz-dir fuzz $$target fuzz/corpus/$$target \
 			recoup/tests/fixtures/fuzz/$$target -- \
+			$$(test -f fuzz/corpus/$$target.dict && echo -dict=fuzz/corpus/$$target.dict) \
 			-max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
 	done
 

@@ -22,7 +22,7 @@ class Ran:
 
     def export_atif(self, folder):
         call(self.binary, "export", "--format", "atif", "--out", folder, "--project", self.project)
-        return sorted(folder.rglob("*.json"))
+        return sorted(folder.rglob("*.atif.json"))
 
 
 def call(binary, *words):

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
 use recoup::rollout::Difficulties;
@@ -112,7 +114,7 @@ pub(crate) struct ImportArgs {
 }
 
 /// How outcomes are read or attached.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct OutcomeArgs {
     /// CSV or JSONL with outcomes by trajectory, session or task id
     #[arg(long, value_name = "FILE")]
@@ -296,13 +298,13 @@ pub(crate) struct ExportArgs {
     /// Ids of runs, or the start of them; all that the filters leave without any
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// Format to write
-    #[arg(long, value_enum)]
-    pub format: ExportFormat,
+    /// Format to write: whole runs, or the training rows that the format carries
+    #[arg(long, value_parser = PossibleValuesParser::new(formats()))]
+    pub format: String,
     /// Folder to write into
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Keep secrets and personal data in the files
+    /// Keep secrets and personal data in the files; not for training rows
     #[arg(long)]
     pub no_redact: bool,
     #[arg(long, value_name = "OUTCOME")]
@@ -311,13 +313,6 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "KEY")]
     /// Only runs of this task
     pub task: Option<String>,
-}
-
-/// Formats to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// One ATIF file a run
-    Atif,
 }
 
 /// Which runs to delete.

@@ -6,25 +6,13 @@
 
 use std::fmt;
 
+use recoup::answers::{Failed, Origin, Problem};
 use recoup::environments::EnvironmentError;
 use recoup::importers::SinkError;
 use recoup::pipeline::PipelineError;
 use recoup::rollout::CollectError;
 use recoup::rollout::policies::PolicyNameError;
 use recoup::store::StoreError;
-use serde::Serialize;
-
-/// Who can do something about a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Origin {
-    /// The command line, the settings, the place it was started in.
-    User,
-    /// The machine: disk, memory, permissions.
-    Machine,
-    /// An environment that was named.
-    Environment,
-}
 
 /// A failure that ends a command with exit code 2.
 #[derive(Debug)]
@@ -74,17 +62,17 @@ impl Failure {
         self
     }
 
-    /// The failure as JSON, for the last line of standard output.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "error": {
-                "code": self.code,
-                "origin": self.origin,
-                "retryable": self.retryable,
-                "message": self.message,
-                "hint": self.hint,
-            }
-        })
+    /// The failure for a program, for the last line of standard output.
+    pub(crate) fn answer(&self) -> Failed<'_> {
+        Failed {
+            error: Problem {
+                code: self.code,
+                origin: self.origin,
+                retryable: self.retryable,
+                message: &self.message,
+                hint: self.hint.as_deref(),
+            },
+        }
     }
 }
 
@@ -138,6 +126,9 @@ impl From<PipelineError> for Failure {
         match error {
             PipelineError::Store(error) => error.into(),
             PipelineError::Sink(error) => error.into(),
+            PipelineError::Foreign { .. } => Self::user(error.to_string())
+                .code("foreign-file")
+                .hint("name another folder with `--out DIR`, or move the file away"),
             error => Self {
                 origin: Origin::Machine,
                 code: "io",

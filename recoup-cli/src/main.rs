@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             printer.error(&failure);
             if printer.is_json() {
-                printer.json(&failure.to_json());
+                printer.json(&failure.answer());
             }
             ExitCode::from(2)
         }

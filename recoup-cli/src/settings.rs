@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recoup::importers::{ImportOptions, Scoring};
-use serde::{Deserialize, Serialize};
+use recoup::pipeline::ContentSettings;
+use serde::Deserialize;
 
 use crate::args::{Global, OutcomeArgs};
 use crate::failure::Failure;
@@ -48,15 +49,6 @@ pub(crate) struct Settings {
     import: ImportSection,
 }
 
-/// The settings that decide what a run gives, as they are stored beside its artifacts.
-#[derive(Debug, Serialize)]
-pub(crate) struct Resolved<'a> {
-    pub score: Option<&'a str>,
-    pub success_at: Option<f64>,
-    pub max_record_bytes: u64,
-    pub licence: &'a str,
-}
-
 impl Settings {
     /// Resolves flags and environment (which clap has merged) over the settings file.
     pub(crate) fn resolve(global: &Global, out: Option<&Path>) -> Result<Self, Failure> {
@@ -70,6 +62,11 @@ impl Settings {
             threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
             import: file.import,
         })
+    }
+
+    /// The settings that decide content, without an import's own flags.
+    pub(crate) fn content(&self) -> ContentSettings {
+        ContentSettings::of(&self.import_options(&OutcomeArgs::default()))
     }
 
     /// Options of an import.
@@ -88,18 +85,6 @@ impl Settings {
             licence: flags.licence.clone().or_else(|| self.import.licence.clone()).unwrap_or(default.licence),
             ..default
         })
-    }
-}
-
-impl<'a> Resolved<'a> {
-    /// The part of import options that decides content; threads do not.
-    pub(crate) fn of(options: &'a ImportOptions) -> Self {
-        Self {
-            score: options.scoring.score.as_deref(),
-            success_at: options.scoring.success_at,
-            max_record_bytes: options.record_bytes_max,
-            licence: &options.licence,
-        }
     }
 }
 

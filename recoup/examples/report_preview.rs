@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stdout)]
 
+use recoup::artifact::Provenance;
 use recoup::report::{
     DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, ReportInput, RunRow, SkippedRow, html, json,
     markdown, summarize,
@@ -205,9 +206,7 @@ fn main() {
     let input = ReportInput {
         title: "examples/failed-runs".into(),
         project: "recoup-project".into(),
-        producer: "recoup 0.1.0".into(),
-        config_hash: "8d1f0a6c2b7e44a0".into(),
-        inputs_hash: "51b7c0dd9a1e33f2".into(),
+        provenance: Provenance::new("8d1f0a6c2b7e44a0".into(), "51b7c0dd9a1e33f2".into()),
         import: Some(ImportRow {
             files: 214,
             unrecognized: vec!["traces/README.md".into(), "traces/plot.png".into()],

@@ -92,6 +92,7 @@ macro_rules! hash_ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(transparent)]
         pub struct $name(pub Hash);
 
@@ -120,6 +121,7 @@ hash_ids! {
 /// Identity of a task: goal, environment and verifier. The native id where the source has one
 /// (`tau-bench/airline/7`), else `derived/` and a hash of the normalized goal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct TaskKey(pub String);
 

@@ -4,13 +4,14 @@
 //!
 //! 1. vocabulary: [`trajectory`] (a run as a graph of messages), [`task`], [`verdict`] (what is decided
 //!    about a run), [`id`], [`json`] and [`canonical`] (equal content has equal bytes), [`warning`],
-//!    [`reporter`], [`visible`], [`failpoint`] (where tests stop the process);
+//!    [`reporter`], [`visible`], [`artifact`] (what every file that is written starts with), [`failpoint`]
+//!    (where tests stop the process);
 //! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all,
 //!    [`environments`] are worlds to act in;
 //! 3. judging and acting: [`statistics`], [`rollout`];
 //! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong;
 //! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`report`] explains;
-//! 6. [`pipeline`]: the stages in order.
+//! 6. [`pipeline`]: the stages in order; [`answers`]: what commands say to programs.
 //!
 //! ```
 //! use recoup::diagnosis::{DiagnosisConfig, diagnose};
@@ -35,6 +36,7 @@
 
 #![warn(missing_docs)]
 
+pub mod artifact;
 pub mod canonical;
 pub mod failpoint;
 pub mod id;
@@ -66,3 +68,7 @@ pub mod exporters;
 pub mod report;
 
 pub mod pipeline;
+
+pub mod answers;
+#[cfg(test)]
+mod schemas;

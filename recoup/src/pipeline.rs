@@ -12,15 +12,17 @@ mod export;
 mod import;
 mod outcomes;
 mod outlets;
+mod settings;
 mod summary;
 
 use std::path::Path;
 
 pub use self::diagnose::{Diagnosing, diagnose};
-pub use self::export::{AtifExport, RefusedRun, export_atif};
+pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
-pub use self::outlets::{Outlets, PRODUCER, write_outlets};
+pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
+pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
 use crate::exporters::ExportError;
 use crate::importers::{SinkError, Source, SourceProblem};
@@ -40,8 +42,8 @@ pub struct PipelineConfig<'a> {
     pub assume_failure: bool,
     /// The project folder, as commands in the report should name it.
     pub project: &'a str,
-    /// Hash of the settings that decide content.
-    pub config_hash: String,
+    /// The settings that decide content.
+    pub settings: ContentSettings,
     /// Folder for the report and the training files.
     pub out: &'a Path,
 }
@@ -59,6 +61,12 @@ pub enum PipelineError {
     /// A training file could not be written.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// A file would be overwritten that recoup did not write.
+    #[error("{} is no report of recoup's and would be overwritten", path.display())]
+    Foreign {
+        /// The file.
+        path: std::path::PathBuf,
+    },
     /// A file or folder could not be written.
     #[error("cannot write {}", path.display())]
     Io {

@@ -8,6 +8,7 @@ use crate::json::Json;
 
 /// What a run was asked to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Task {
     /// Identity; trials of one task share it.
     pub key: TaskKey,
@@ -59,6 +60,7 @@ pub fn goal_hash(goal: &str) -> Hash {
 
 /// Name, version and initial state of the environment a run happened in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EnvironmentRef {
     /// Environment or domain (`airline`).
     pub name: String,
@@ -72,6 +74,7 @@ pub struct EnvironmentRef {
 
 /// The program that scored a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerifierRef {
     /// Verifier's or scorer's name.
     pub name: String,

@@ -12,6 +12,7 @@ use crate::trajectory::{Citation, Status};
 
 /// One decision about one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// Hash of subject, producer, evidence and content.
     pub id: VerdictId,
@@ -33,6 +34,7 @@ pub struct Verdict {
 
 /// Who gave a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Producer {
     /// Rule set, judge or person (`rules`, `label`, `import`).
     pub name: String,
@@ -64,6 +66,7 @@ impl Producer {
 /// The kinds of verdict, written as `{"diagnosis": {…}}`: raw JSON inside does not survive serde's
 /// buffering of tagged forms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
     /// Whose failure it was.
@@ -102,6 +105,7 @@ impl Content {
 
 /// Who failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Party {
     /// The policy itself; only such failures teach.
@@ -148,6 +152,7 @@ impl Party {
 
 /// Whose failure it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Blame {
     /// Who failed.
     pub party: Party,
@@ -161,6 +166,7 @@ pub struct Blame {
 
 /// Classes of failure (`AgentHER` stage 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// The goal was left open.
@@ -203,6 +209,7 @@ impl Class {
 
 /// What kind of failure it was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailureClass {
     /// The class.
     pub class: Class,
@@ -219,6 +226,7 @@ pub struct FailureClass {
 
 /// Where a run went wrong and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// Position of the decisive node in the trajectory.
     pub decisive_node: usize,
@@ -244,6 +252,7 @@ pub struct Diagnosis {
 
 /// A citation with its text, so that a reader need not look it up and a gate can compare.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quote {
     /// Where.
     pub at: Citation,
@@ -253,6 +262,7 @@ pub struct Quote {
 
 /// What one detector saw.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Detector's name (`unknown-tool`).
     pub detector: String,
@@ -273,6 +283,7 @@ pub struct Finding {
 
 /// A proposed repair, not yet proved by any re-execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Candidate {
     /// The action in the tool schema or the environment's grammar.
     pub action: Json,
@@ -282,6 +293,7 @@ pub struct Candidate {
 
 /// A gate's word on a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Review {
     /// The verdict reviewed.
     pub of: VerdictId,
@@ -295,6 +307,7 @@ pub struct Review {
 
 /// A gate's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// It holds.
@@ -307,6 +320,7 @@ pub enum Decision {
 
 /// Sides of the split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// For training.
@@ -333,6 +347,7 @@ impl Side {
 
 /// The side a run is on, decided at import and sticky.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Split {
     /// The side.
     pub side: Side,
@@ -342,6 +357,7 @@ pub struct Split {
 
 /// A label that came with a source (a benchmark's answer); judges never see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReferenceLabel {
     /// Benchmark or label set (`who-and-when`).
     pub source: String,
@@ -362,6 +378,7 @@ pub struct ReferenceLabel {
 
 /// What a person or an outcome file attached to a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Label {
     /// Outcome that replaces the source's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

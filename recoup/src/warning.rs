@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A half-open range of bytes in a source, after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ByteSpan {
     /// First byte.
     pub start: u64,
@@ -13,6 +14,7 @@ pub struct ByteSpan {
 
 /// Something a source says that the records cannot carry; the rest of the run was imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Loss {
     /// Format that was being read (or written).
     pub format: String,
@@ -31,6 +33,7 @@ impl Loss {
 
 /// A record that could not be read. Its bytes stay where they are; the rest of the file goes on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quarantine {
     /// Where it stands: the path as the user gave it, `#member` for an archive's.
     pub uri: String,

@@ -16,7 +16,7 @@ pub(crate) fn diagnose(settings: &Settings, printer: Printer) -> Result<Ended, F
     let done = pipeline::diagnose(&mut store, &now(), settings.threads, &mut progress)?;
     progress.finish();
     if printer.is_json() {
-        printer.json(&serde_json::json!({ "runs": done.runs, "diagnosed": done.diagnosed }));
+        printer.json(&project::answer(&store, settings, done));
     } else {
         printer.line(format_args!("looked at {}, diagnosed {}", runs(done.runs as usize), done.diagnosed));
     }

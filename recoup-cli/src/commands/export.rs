@@ -1,17 +1,27 @@
 //! `recoup export`: runs out, for other programs.
 
-use recoup::pipeline::export_atif;
-use recoup::store::{Filter, Page};
+use std::path::Path;
+
+use recoup::answers::{Exported, ExportedRows};
+use recoup::exporters::atif;
+use recoup::id::TrajectoryId;
+use recoup::pipeline::{export_atif, export_rows};
+use recoup::store::{Filter, Page, Store};
 
 use super::{ls, project};
 use crate::Ended;
-use crate::args::{ExportArgs, ExportFormat};
+use crate::args::ExportArgs;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Writes runs into a folder.
 pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+    let is_whole = flags.format == atif::FORMAT;
+    if flags.no_redact && !is_whole {
+        return Err(Failure::user(format!("`--no-redact` is not for `--format {}`", flags.format))
+            .hint("training rows leave redacted or not at all"));
+    }
     let store = project::open(settings)?;
     let ids = if flags.ids.is_empty() {
         let filter = Filter {
@@ -23,31 +33,67 @@ pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) 
     } else {
         project::resolve(&store, &flags.ids)?
     };
+    if is_whole {
+        whole_runs(&store, &ids, flags, settings, printer)
+    } else {
+        rows(&store, &ids, flags, settings, printer)
+    }
+}
+
+fn whole_runs(
+    store: &Store,
+    ids: &[TrajectoryId],
+    flags: &ExportArgs,
+    settings: &Settings,
+    printer: Printer,
+) -> Result<Ended, Failure> {
     let mut progress = printer.progress();
-    let export = match flags.format {
-        ExportFormat::Atif => export_atif(&store, &ids, &flags.out, !flags.no_redact, &mut progress)?,
-    };
+    let provenance = project::provenance(store, &settings.content());
+    let export = export_atif(store, ids, &flags.out, !flags.no_redact, provenance, &mut progress)?;
     progress.finish();
     if printer.is_json() {
-        let losses: Vec<_> = export
-            .losses
-            .iter()
-            .map(|(loss, count)| serde_json::json!({ "field": loss.field, "reason": loss.reason, "count": count }))
-            .collect();
-        printer.json(&serde_json::json!({
-            "written": export.written,
-            "refused": export.refused,
-            "losses": losses,
-            "out": flags.out,
-        }));
+        let answer = Exported { export: &export, out: &shown(&flags.out) };
+        printer.json(&project::answer(store, settings, answer));
     } else {
         printer.line(format_args!("wrote {} files to {}", export.written, flags.out.display()));
-        for (loss, count) in &export.losses {
-            printer.note(format_args!("  {count} × `{}`: {}", loss.field, loss.reason));
+        for lost in &export.losses {
+            printer.note(format_args!("  {} × `{}`: {}", lost.count, lost.field, lost.reason));
         }
     }
     for refused in &export.refused {
         printer.warn(format_args!("{} was not written: {}", refused.id, refused.reason));
     }
     Ok(if export.refused.is_empty() { Ended::Done } else { Ended::Partly })
+}
+
+fn rows(
+    store: &Store,
+    ids: &[TrajectoryId],
+    flags: &ExportArgs,
+    settings: &Settings,
+    printer: Printer,
+) -> Result<Ended, Failure> {
+    let mut progress = printer.progress();
+    let provenance = project::provenance(store, &settings.content());
+    let (format, threads) = (&flags.format, settings.threads);
+    let manifests = export_rows(store, ids, format, &flags.out, threads, &provenance, &mut progress)?;
+    progress.finish();
+    if printer.is_json() {
+        let exported = manifests.iter().map(|manifest| (manifest.view.clone(), manifest.rows)).collect();
+        let answer = ExportedRows { exported, out: &shown(&flags.out) };
+        printer.json(&project::answer(store, settings, answer));
+        return Ok(Ended::Done);
+    }
+    for manifest in &manifests {
+        let path = flags.out.join(format!("{}.jsonl", manifest.view));
+        printer.line(format_args!("wrote {} rows to {}", manifest.rows, path.display()));
+        for (reason, count) in manifest.excluded.iter().chain(&manifest.refused) {
+            printer.note(format_args!("  {count} × {reason}"));
+        }
+    }
+    Ok(Ended::Done)
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

@@ -45,7 +45,7 @@ pub(crate) fn forget(flags: &ForgetArgs, settings: &Settings, printer: Printer) 
     }
     let report = store.forget(&ids)?;
     if printer.is_json() {
-        printer.json(&report);
+        printer.json(&project::answer(&store, settings, report));
     } else {
         printer.note(format_args!(
             "deleted {}; what was exported before stays where you put it",

@@ -8,9 +8,10 @@ use crate::settings::Settings;
 
 /// Collects garbage.
 pub(crate) fn gc(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
-    let report = project::open(settings)?.gc()?;
+    let mut store = project::open(settings)?;
+    let report = store.gc()?;
     if printer.is_json() {
-        printer.json(&report);
+        printer.json(&project::answer(&store, settings, report));
     } else {
         printer.line(format_args!(
             "dropped {} messages, {} byte strings and {} packs; {} bytes fewer",

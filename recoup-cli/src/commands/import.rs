@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use recoup::answers::{Formats, Found};
+use recoup::artifact::{Artifact, Provenance};
 use recoup::importers::{IMPORTERS, ImportOptions, Source, SourceProblem, detect, sources_from_paths};
-use recoup::json::Json;
-use recoup::pipeline::{self, Imported, OutcomeLine, PipelineConfig, Summary};
+use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig, Summary};
 
 use super::project;
 use crate::Ended;
@@ -13,7 +14,7 @@ use crate::args::{ImportArgs, OutcomeArgs};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::printer::{Printer, runs};
-use crate::settings::{Resolved, Settings};
+use crate::settings::Settings;
 
 /// Losses and quarantined records that are listed on the terminal.
 const LISTED_MAX: usize = 10;
@@ -23,7 +24,8 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
     if flags.formats {
         let formats: Vec<&str> = IMPORTERS.iter().map(|importer| importer.format()).collect();
         if printer.is_json() {
-            printer.json(&serde_json::json!({ "formats": formats }));
+            let provenance = Provenance::new(settings.content().hash(), String::new());
+            printer.json(&Artifact::new(provenance, Formats { formats }));
         } else {
             printer.line(formats.join("\n"));
         }
@@ -44,7 +46,7 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
     progress.finish();
     let summary = pipeline::summarize(&store, &imported, None, None)?;
     if printer.is_json() {
-        printer.json(&summary);
+        printer.json(&Artifact::new(project::provenance(&store, &config.settings), summary));
     } else {
         say_imported(&summary, printer);
     }
@@ -97,17 +99,13 @@ impl Input {
         settings: &'a Settings,
         out: &'a Path,
     ) -> PipelineConfig<'a> {
-        let resolved = Json::from_serialize(&Resolved::of(&self.options));
         PipelineConfig {
             now,
             threads: settings.threads,
             outcomes: &self.outcomes,
             assume_failure: self.assume_failure,
             project: &settings.project_name,
-            config_hash: resolved.map_or_else(
-                |_| String::new(),
-                |settings| recoup::id::Hash::of(settings.as_str().as_bytes()).to_string(),
-            ),
+            settings: ContentSettings::of(&self.options),
             out,
         }
     }
@@ -166,7 +164,7 @@ fn dry_run(input: &Input, printer: Printer) {
             Err(_) => "unreadable",
         };
         if printer.is_json() {
-            printer.json(&serde_json::json!({ "uri": source.uri(), "format": format }));
+            printer.json(&Found { uri: source.uri(), format });
         } else {
             printer.line(recoup::visible::visible_controls(&format!("{format:<16} {}", source.uri())));
         }

@@ -1,5 +1,6 @@
 //! `recoup label`: what a person knows about a run.
 
+use recoup::answers::Labelled;
 use recoup::json::Json;
 use recoup::trajectory::Status;
 use recoup::verdict::{Content, Label, Producer, Verdict};
@@ -62,7 +63,8 @@ pub(crate) fn label(flags: &LabelArgs, settings: &Settings, printer: Printer) ->
     }
     store.put_verdicts(&verdicts)?;
     if printer.is_json() {
-        printer.json(&serde_json::json!({ "labelled": verdicts.len() }));
+        let labelled = Labelled { labelled: verdicts.len() as u64 };
+        printer.json(&project::answer(&store, settings, labelled));
     } else {
         let judged_again = label.outcome.is_some() || label.task.is_some();
         let next = if judged_again { "; `recoup diagnose` looks at them again" } else { "" };

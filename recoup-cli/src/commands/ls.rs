@@ -1,5 +1,6 @@
 //! `recoup ls`: one line a run.
 
+use recoup::importers::{IMPORTERS, Importer};
 use recoup::store::{Filter, Page, Row};
 use recoup::trajectory::Status;
 use recoup::verdict::{Class, Party, Side};
@@ -75,7 +76,7 @@ fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
             &[Side::Train, Side::Validation, Side::Test, Side::Excluded],
             Side::as_str,
         )?,
-        format: flags.format.clone(),
+        format: word("format", flags.format.as_deref(), IMPORTERS, Importer::format)?,
         agent: flags.agent.clone(),
         model: flags.model.clone(),
         task: flags.task.clone(),

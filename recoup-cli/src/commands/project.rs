@@ -1,6 +1,8 @@
 //! Opening the project folder.
 
+use recoup::artifact::{Artifact, Body, Provenance};
 use recoup::id::TrajectoryId;
+use recoup::pipeline::ContentSettings;
 use recoup::store::{Store, StoreError};
 
 use crate::failure::Failure;
@@ -25,6 +27,17 @@ fn within(settings: &Settings, error: StoreError) -> Failure {
         }
         error => error.into(),
     }
+}
+
+/// Who answers, from what; without the inputs' hash where the project is damaged.
+pub(super) fn provenance(store: &Store, settings: &ContentSettings) -> Provenance {
+    let inputs = store.fingerprint().map_or_else(|_| String::new(), |hash| hash.to_string());
+    Provenance::new(settings.hash(), inputs)
+}
+
+/// Puts the head before what a command answers, where no flags of its own decide content.
+pub(super) fn answer<T: Body>(store: &Store, settings: &Settings, body: T) -> Artifact<T> {
+    Artifact::new(provenance(store, &settings.content()), body)
 }
 
 /// The runs whose ids start as given, in that order.

@@ -1,5 +1,6 @@
 //! `recoup run`: the main job.
 
+use recoup::artifact::Artifact;
 use recoup::pipeline::{self, Summary};
 use recoup::verdict::Party;
 
@@ -16,6 +17,8 @@ use crate::settings::Settings;
 pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
     input.require_runs()?;
+    // Said before the work, not after it.
+    pipeline::require_own(&settings.out)?;
     let mut store = project::create_or_open(settings)?;
     let now = now();
     let config = input.config(&now, settings, &settings.out);
@@ -25,7 +28,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     progress.finish();
     summary.report = Some(settings.out.join("report.html").to_string_lossy().into_owned());
     if printer.is_json() {
-        printer.json(&summary);
+        printer.json(&Artifact::new(project::provenance(&store, &config.settings), summary));
     } else {
         say_imported(&summary, printer);
         say_done(&summary, settings, printer);

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
+use recoup::answers::Shown;
 use recoup::trajectory::{Citation, Node, Part, Status, Trajectory};
 use recoup::verdict::{Content, Diagnosis, Verdict};
 use recoup::visible::visible_controls;
-use serde_json::json;
 
 use super::project;
 use crate::Ended;
@@ -26,7 +26,7 @@ pub(crate) fn show(flags: &ShowArgs, settings: &Settings, printer: Printer) -> R
     let run = store.effective(id)?;
     let verdicts = in_force(store.verdicts(id)?, run.outcome().status);
     if printer.is_json() {
-        printer.json(&json!({ "trajectory": run, "verdicts": verdicts }));
+        printer.json(&project::answer(&store, settings, Shown { trajectory: run, verdicts }));
         return Ok(Ended::Done);
     }
     let diagnosis = verdicts.iter().find_map(|verdict| match &verdict.content {

@@ -8,9 +8,10 @@ use crate::settings::Settings;
 
 /// Prints counts and sizes.
 pub(crate) fn stats(settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
-    let stats = project::open(settings)?.stats()?;
+    let store = project::open(settings)?;
+    let stats = store.stats()?;
     if printer.is_json() {
-        printer.json(&stats);
+        printer.json(&project::answer(&store, settings, stats));
         return Ok(Ended::Done);
     }
     let line = |name: &str, value: String| printer.line(format_args!("{name:<16} {value}"));

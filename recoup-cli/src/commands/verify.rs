@@ -21,9 +21,10 @@ pub(crate) fn verify(settings: &Settings, printer: Printer) -> Result<Ended, Fai
         shown = done;
     })?;
     progress.finish();
+    let is_clean = report.is_clean();
     if printer.is_json() {
-        printer.json(&report);
-    } else if report.is_clean() {
+        printer.json(&project::answer(&store, settings, report));
+    } else if is_clean {
         printer.line(format_args!(
             "clean: {} runs, {} nodes, {} verdicts",
             report.trajectories, report.nodes, report.verdicts
@@ -34,5 +35,5 @@ pub(crate) fn verify(settings: &Settings, printer: Printer) -> Result<Ended, Fai
         }
         printer.note(format_args!("{} problems", report.problem_count));
     }
-    Ok(if report.is_clean() { Ended::Done } else { Ended::Partly })
+    Ok(if is_clean { Ended::Done } else { Ended::Partly })
 }

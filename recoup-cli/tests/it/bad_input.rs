@@ -164,3 +164,24 @@ fn escape_sequences_in_a_trace_never_reach_the_terminal() {
         assert!(!String::from_utf8_lossy(&output.stdout).contains('\u{202e}'), "{arguments:?}");
     }
 }
+
+#[test]
+fn a_report_of_somebody_else_is_not_overwritten() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", good());
+    for name in ["report.html", "report.md", "report.json"] {
+        bench.write(&format!("out/{name}"), "mine");
+        let refused = bench.output(&["run", "runs.jsonl", "--out", "out"]);
+        assert_eq!(refused.status.code(), Some(2), "{name}");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains(name) && said.contains("hint: name another folder with `--out DIR`"), "{said}");
+        assert_eq!(std::fs::read_to_string(bench.path("out").join(name)).unwrap(), "mine");
+        assert!(!bench.path(".recoup").exists(), "said before the work");
+        std::fs::remove_file(bench.path("out").join(name)).unwrap();
+    }
+    // Its own are.
+    for _ in 0..2 {
+        assert_eq!(bench.output(&["run", "runs.jsonl", "--out", "out"]).status.code(), Some(0));
+        bench.write("runs.jsonl", chat_line("other", "t", Some(false), "no idea either"));
+    }
+}

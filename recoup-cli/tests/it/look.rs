@@ -35,6 +35,11 @@ fn a_list_is_filtered_and_paged() {
     assert_eq!(bench.json_lines(&["ls", "--json", "-n", "2", "--offset", "1"]).len(), 2);
     assert_eq!(bench.json_lines(&["ls", "--json", "--model", "none"]).len(), 0);
     insta::assert_snapshot!(bench.snapshot(&["ls", "--outcome", "lost"]));
+    let bogus = bench.snapshot(&["ls", "--format", "bogus"]);
+    assert!(
+        bogus.contains("error: `bogus` is no value of `--format`\n\nhint: use one of inspect, tau2, "),
+        "{bogus}"
+    );
 }
 
 #[test]
@@ -44,6 +49,27 @@ fn every_row_has_the_promised_keys() {
             assert!(row.get(key).is_some(), "{key} in {row}");
         }
     }
+}
+
+#[test]
+fn training_rows_are_exported_by_format() {
+    let bench = three();
+    let rows =
+        |arguments: &[&str]| bench.json(&[&["export", "--json", "--out", "rows"], arguments].concat(), 0);
+    let exported = rows(&["--format", "trl-messages"]);
+    assert_eq!(exported["exported"], serde_json::json!({ "success_sft": 1 }));
+    let text = std::fs::read_to_string(bench.path("rows/success_sft.jsonl")).unwrap();
+    assert!(text.contains("the sum is 4"), "{text}");
+    assert!(bench.path("rows/success_sft.manifest.json").exists());
+    let exported = rows(&["--format", "trl-messages", &id(&bench, "two")]);
+    assert_eq!(exported["exported"], serde_json::json!({ "success_sft": 0 }), "only the run named");
+    let refused = bench.output(&["export", "--format", "trl-messages", "--out", "rows", "--no-redact"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let unknown = bench.output(&["export", "--format", "bogus", "--out", "rows"]);
+    assert!(
+        String::from_utf8_lossy(&unknown.stderr)
+            .contains("[possible values: atif, trl-messages, trl-prompt-completion]")
+    );
 }
 
 #[test]

@@ -6,6 +6,9 @@
 /// A folder to work in, and commands whose exit code and output are snapshots.
 mod bench;
 
+/// What files and answers start with.
+mod artifacts;
+
 /// Collecting: policies in the bundled environments.
 mod collect;
 

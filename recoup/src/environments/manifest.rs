@@ -54,12 +54,8 @@ impl Default for Limits {
 
 impl Limits {
     /// The most that a manifest may ask for.
-    pub const MAX: Self = Self {
-        ticks: 20_000_000,
-        heap_mib: 512,
-        observation_bytes: 1 << 20,
-        state_bytes: 16 << 20,
-    };
+    pub const MAX: Self =
+        Self { ticks: 20_000_000, heap_mib: 512, observation_bytes: 1 << 20, state_bytes: 16 << 20 };
 }
 
 impl Manifest {

@@ -19,7 +19,8 @@ use crate::json::Json;
 use crate::trajectory::{Agent, Harness, Hidden, Role, Trajectory};
 use crate::warning::Loss;
 
-const FORMAT: &str = "atif";
+/// The format's name.
+pub const FORMAT: &str = "atif";
 /// What a required name or version says where the run knows none.
 const UNKNOWN: &str = "unknown";
 

@@ -5,33 +5,21 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Exporter;
+use crate::artifact::Provenance;
 use crate::redaction::Kind;
 use crate::verdict::Side;
 
-/// Who makes an artifact, from what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Provenance {
-    /// Program and version.
-    pub producer: String,
-    /// Hash of the resolved settings.
-    pub config_hash: String,
-    /// Hash of the runs and verdicts that it was made from.
-    pub inputs_hash: String,
-}
-
 /// Written as `<view>.manifest.json` beside `<view>.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Manifest {
     /// The exporter's format.
     pub format: String,
     /// Version of this project's writing of the format.
     pub format_version: u32,
-    /// Program and version.
-    pub producer: String,
-    /// Hash of the resolved settings.
-    pub config_hash: String,
-    /// Hash of the runs and verdicts that it was made from.
-    pub inputs_hash: String,
+    /// Who made it, from what.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// The view.
     pub view: String,
     /// Settings of the trainer without which it would learn more than the rows say.
@@ -66,9 +54,7 @@ impl Manifest {
         Self {
             format: exporter.format().to_owned(),
             format_version: Self::FORMAT_VERSION,
-            producer: provenance.producer,
-            config_hash: provenance.config_hash,
-            inputs_hash: provenance.inputs_hash,
+            provenance,
             view: view.to_owned(),
             train_with: exporter.train_with().iter().map(setting).collect(),
             rows: 0,

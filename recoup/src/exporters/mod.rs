@@ -4,7 +4,7 @@
 //! out. [`ExportWriter`] streams rows to a file, looks at each once more for what must not leave, and
 //! writes beside it a [`Manifest`] of what went in, what did not and why.
 //!
-//! Adding a format is one file here and one line in [`EXPORTERS`].
+//! Adding a format is one file here and its place in [`TRAINING`], the one list of what is written for training.
 
 pub mod atif;
 mod chat;
@@ -15,13 +15,13 @@ mod writer;
 
 use serde_json::Value;
 
-pub use self::manifest::{Manifest, Provenance};
+pub use self::manifest::Manifest;
 pub use self::trl_messages::TrlMessages;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
 pub use self::writer::{ExportError, ExportWriter};
 pub(crate) use self::writer::{PARTIAL, partial, place};
 use crate::trajectory::Trajectory;
-use crate::views::Example;
+use crate::views::{Example, StepMaskedSft, SuccessSft, View};
 
 /// Writes one format of training rows.
 pub trait Exporter: Sync {
@@ -43,8 +43,32 @@ pub trait Exporter: Sync {
     fn open(&self, _row: &mut Value) {}
 }
 
-/// Every format.
-pub const EXPORTERS: &[&dyn Exporter] = &[&TrlMessages, &TrlPromptCompletion];
+/// A training file: a view, and the format that carries it exactly.
+#[derive(Clone, Copy)]
+pub struct Training {
+    /// What it teaches.
+    pub view: &'static dyn View,
+    /// How it is written.
+    pub exporter: &'static dyn Exporter,
+}
+
+/// Every training file, in the order of reports. TRL reads no per-message weights, so the masked view goes
+/// out one kept step a row.
+pub const TRAINING: &[Training] = &[
+    Training { view: &SuccessSft, exporter: &TrlMessages },
+    Training { view: &StepMaskedSft, exporter: &TrlPromptCompletion },
+];
+
+/// Names of all formats that can be written: of whole runs, then of training rows.
+pub fn formats() -> Vec<&'static str> {
+    let mut formats = vec![atif::FORMAT];
+    for Training { exporter, .. } in TRAINING {
+        if !formats.contains(&exporter.format()) {
+            formats.push(exporter.format());
+        }
+    }
+    formats
+}
 
 /// Why a format cannot carry an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]

@@ -11,7 +11,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use super::{Exporter, Manifest, Provenance};
+use super::{Exporter, Manifest};
+use crate::artifact::Provenance;
 use crate::failpoint::{self, Failpoint};
 use crate::redaction::{Redacted, leftovers};
 use crate::views::{Deduplicator, Example, Exclusion};

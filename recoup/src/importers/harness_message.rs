@@ -10,6 +10,7 @@ use super::RecordError;
 use super::data_url;
 use super::function_call::tool_call;
 use super::object::Object;
+use super::openai_chat::image_url;
 use super::value::{elements, text};
 use crate::id::Hash;
 use crate::json::Json;
@@ -110,10 +111,7 @@ fn typed_piece(raw: &RawValue, media: &mut BTreeMap<Hash, Vec<u8>>) -> Option<Pa
     let mut piece = Object::of(raw)?;
     match piece.text("type")?.as_str() {
         "text" => Some(Part::text(piece.text("text")?)),
-        "image_url" => {
-            let url = piece.text("image_url").or_else(|| piece.object("image_url").text("url"))?;
-            Some(data_url::media(&url, "image/*", media))
-        }
+        "image_url" => Some(data_url::media(&image_url(&mut piece)?, "image/*", media)),
         _ => None,
     }
 }

@@ -12,6 +12,7 @@ mod score;
 
 use self::log::Log;
 use super::slice::{self, Layout};
+use super::source::Members;
 use super::{Event, ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source};
 use crate::warning::{Loss, Quarantine};
 
@@ -37,7 +38,7 @@ impl Importer for Inspect {
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let probe = Probe::read(source)?;
-        if probe.shape == Shape::Zip { archive(source, sink) } else { json(source, &probe, sink) }
+        if probe.shape == Shape::Zip { archive(source, sink) } else { json(source, sink) }
     }
 }
 
@@ -88,6 +89,7 @@ fn archive(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         code: "missing-field",
         reason: "the archive has no readable header".to_owned(),
     })?;
+    note_shared_names(&members, sink)?;
     for name in &names {
         if !is_sample(name) {
             if !is_member(name) {
@@ -101,6 +103,23 @@ fn archive(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
                 record.attempt(sink, |record, sink| sample::read(record, &log, source.options(), sink))?;
             }
             Err(error) => sink.event(refused(&format!("{}#{name}", source.uri()), &error))?,
+        }
+    }
+    Ok(())
+}
+
+/// Inspect itself reads the last of several members with one name; the others are said to be there.
+fn note_shared_names(members: &Members, sink: &mut dyn Sink) -> Result<(), ImportError> {
+    match members.shared_names() {
+        Ok(names) => {
+            for (name, count) in names {
+                let reason = format!("{count} members have this name; the last one is read");
+                let uri = format!("{}#{name}", members.uri());
+                sink.event(refused(&uri, &RecordError::new("duplicate-name", reason)))?;
+            }
+        }
+        Err(problem) => {
+            sink.event(refused(&problem.uri, &RecordError::new("duplicate-name", problem.reason)))?;
         }
     }
     Ok(())
@@ -125,17 +144,20 @@ fn refused(uri: &str, error: &RecordError) -> Event {
     })
 }
 
-fn json(source: &Source, probe: &Probe, sink: &mut dyn Sink) -> Result<(), ImportError> {
-    let log = match slice::header(source, &["samples"]) {
-        Ok(header) => match Log::read(&header.bytes) {
-            Ok(log) => log,
-            Err(error) => return Ok(sink.event(header.quarantine(&error))?),
-        },
+fn json(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
+    let header = match slice::header(source, &["samples"]) {
+        Ok(header) => header,
         // A log without its samples: nothing ran.
         Err(ImportError::Unreadable { code: "missing-field", .. }) => return Ok(()),
         // A log cut off among its samples: the complete ones are runs like any other.
-        Err(ImportError::Unreadable { code: "truncated", .. }) => Log::glimpse(probe.values.first()),
+        Err(ImportError::Unreadable { code: "truncated", .. }) => {
+            slice::header_before_cut(source, &["samples"])?
+        }
         Err(error) => return Err(error),
+    };
+    let log = match Log::read(&header.bytes) {
+        Ok(log) => log,
+        Err(error) => return Ok(sink.event(header.quarantine(&error))?),
     };
     slice::each(source, Layout::Elements(&["samples"]), sink, |record, sink| {
         sample::read(record, &log, source.options(), sink)

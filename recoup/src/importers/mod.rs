@@ -16,6 +16,7 @@ mod harness_message;
 mod instance;
 mod object;
 mod probe;
+mod prompts;
 pub(crate) mod row;
 mod scoring;
 mod sink;

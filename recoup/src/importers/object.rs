@@ -203,9 +203,7 @@ pub(super) fn unknown_role(field: &str, word: &str) -> RecordError {
 
 fn within(error: serde_json::Error, place: &str) -> RecordError {
     let error = RecordError::from(error);
-    // Line and column count from the start of the value, which says nothing of the file.
-    let reason = error.reason.rsplit_once(" at line ").map_or(&*error.reason, |(reason, _)| reason);
-    RecordError::new(error.code, format!("`{place}`: {reason}"))
+    RecordError::new(error.code, format!("`{place}`: {}", error.reason))
 }
 
 #[cfg(test)]

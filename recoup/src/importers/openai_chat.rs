@@ -3,10 +3,12 @@
 //! A record is `{"messages": […], "tools": […], …}`, one a line, in an array, or alone in its file; or
 //! a bare array of messages. The row around the messages carries what its author knew: ids, task,
 //! outcome ([`super::row`]). Messages may have the fields that providers added: reasoning under three
-//! names, the deprecated `function_call`, a training `weight`.
+//! names, the deprecated `function_call`, a training `weight`. A row of two answers to one context is a
+//! tree ([`preference`]).
 
 mod content;
 mod message;
+mod preference;
 mod tools;
 
 use std::collections::BTreeSet;
@@ -15,6 +17,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
+pub(super) use self::content::image_url;
 pub(super) use self::message::push_messages;
 pub(super) use self::tools::tools;
 use super::object::{Object, Text, missing};
@@ -36,7 +39,9 @@ impl Importer for OpenAiChat {
 
     fn detect(&self, probe: &Probe) -> bool {
         is_bare(probe)
-            || probe.records().iter().any(|record| is_conversation(record.get("messages").unwrap_or(record)))
+            || probe.records().iter().any(|record| {
+                is_conversation(record.get("messages").unwrap_or(record)) || preference::is_preference(record)
+            })
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
@@ -98,18 +103,20 @@ impl<'de: 'a, 'a> Deserialize<'de> for Row<'a> {
 fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut losses = BTreeSet::new();
-    let row = if record.bytes.starts_with(b"[") {
-        push_messages(record.parse()?, &mut run, &mut losses)?;
-        Object::default()
+    let Row { messages, mut rest } = if record.bytes.starts_with(b"[") {
+        Row { messages: Some(record.parse()?), rest: Object::default() }
     } else {
-        let Row { messages, mut rest } = record.parse()?;
+        record.parse()?
+    };
+    let native = if messages.is_none() && preference::has_answers(&rest) {
+        preference::read(rest, &mut run, scoring, &mut losses)?
+    } else {
         push_messages(messages.ok_or_else(|| missing("messages"))?, &mut run, &mut losses)?;
         for key in ["tools", "functions"] {
             take_tools(&mut rest, key, &mut run, &mut losses);
         }
-        rest
+        row::settle(&mut run, rest, scoring)
     };
-    let native = row::settle(&mut run, row, scoring);
     emit_losses(losses, sink)?;
     record.emit(sink, run, native, Vec::new(), 0)?;
     Ok(())

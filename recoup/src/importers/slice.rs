@@ -1,21 +1,27 @@
 //! The slicer: cuts a file into the byte ranges of its records without parsing them.
 //!
-//! A buffered lexer follows strings and brackets only, so a file larger than memory streams through,
+//! A buffered cursor follows strings and brackets only, so a file larger than memory streams through,
 //! one element at a time; a bad element is left out by depth and the next one is found. The slices are
 //! parsed in parallel and come out in order ([`each`]).
 //!
 //! Python writes JSON that JSON is not: `NaN`, `Infinity`, and lone surrogates in strings. Such a
 //! record is rewritten for the parser (the number becomes null, the surrogate U+FFFD), with a loss.
 
+mod cursor;
 mod duplicates;
-mod lexer;
+mod header;
+mod joined;
 mod parallel;
 mod python;
+mod records;
+mod scan;
 
 use sha2::{Digest as _, Sha256};
 
-pub use self::lexer::{Records, header};
+pub use self::header::{header, header_before_cut};
+pub(super) use self::joined::{Joined, each_line};
 pub use self::parallel::each;
+pub use self::records::Records;
 use super::{Event, ImportError, Sink, SinkError, Source};
 use crate::trajectory::{NativeId, Trajectory};
 use crate::verdict::ReferenceLabel;
@@ -83,9 +89,11 @@ impl From<serde_json::Error> for RecordError {
             serde_json::error::Category::Eof => "truncated",
             _ => "invalid-json",
         };
+        let reason = error.to_string();
+        // Line and column count from the start of the text at hand, which says nothing of the file.
+        let reason = reason.rsplit_once(" at line ").map_or(&*reason, |(reason, _)| reason);
         // The parser repeats a value of the wrong type, however long the trace made it.
-        let reason = error.to_string().chars().take(REASON_CHARACTERS_MAX).collect::<String>();
-        Self::new(code, reason)
+        Self::new(code, reason.chars().take(REASON_CHARACTERS_MAX).collect::<String>())
     }
 }
 
@@ -154,9 +162,26 @@ impl RawRecord {
     /// Reads the record.
     ///
     /// # Errors
-    /// When it is not the JSON that `T` wants.
+    /// When it is not the JSON that `T` wants; the error names the place in the file.
     pub fn parse<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, RecordError> {
-        Ok(serde_json::from_slice(&self.bytes)?)
+        serde_json::from_slice(&self.bytes).map_err(|error| {
+            let place = self.place(error.line(), error.column());
+            let error = RecordError::from(error);
+            RecordError::new(error.code, format!("{}{place}", error.reason))
+        })
+    }
+
+    /// A place of the record, 1-based as the parser counts, as a place of the file: its line, and its
+    /// 0-based byte where the record is as it stands there.
+    fn place(&self, line: usize, column: usize) -> String {
+        let Some(lines_before) = line.checked_sub(1) else { return String::new() };
+        let file_line = self.line + lines_before as u64;
+        if self.bytes.len() as u64 != self.span.end - self.span.start {
+            return format!(" at line {file_line}");
+        }
+        let lines = self.bytes.split_inclusive(|byte| *byte == b'\n');
+        let before: usize = lines.take(lines_before).map(<[u8]>::len).sum();
+        format!(" at line {file_line}, byte {}", self.span.start + (before + column.saturating_sub(1)) as u64)
     }
 
     /// Seals a run that this record holds and hands it on. `native` is the harness's own id of the
@@ -211,41 +236,6 @@ impl RawRecord {
     }
 }
 
-/// Several records that together hold one run; they are emitted like one record.
-///
-/// Its SHA-256 is that of the records' bytes, each followed by a line feed, and its span reaches from
-/// the first record to the last.
-pub(super) struct Joined {
-    record: RawRecord,
-    hasher: Sha256,
-}
-
-impl Joined {
-    /// Nothing but the first record's place yet.
-    pub(super) fn new(first: &RawRecord) -> Self {
-        let record =
-            RawRecord { bytes: Vec::new(), sha256: String::new(), losses: Vec::new(), ..first.clone() };
-        Self { record, hasher: Sha256::new() }
-    }
-
-    /// Takes a record in, in file order.
-    pub(super) fn add(&mut self, record: &RawRecord) {
-        self.hasher.update(&record.bytes);
-        self.hasher.update(b"\n");
-        self.record.span.end = record.span.end;
-        for loss in &record.losses {
-            if !self.record.losses.contains(loss) {
-                self.record.losses.push(loss);
-            }
-        }
-    }
-
-    /// What stands for all of them; it holds no bytes.
-    pub(super) fn finish(self) -> RawRecord {
-        RawRecord { sha256: hexadecimal(&self.hasher.finalize()), ..self.record }
-    }
-}
-
 /// SHA-256 of a whole file (decompressed), hexadecimal.
 ///
 /// # Errors
@@ -280,4 +270,31 @@ pub fn document(source: &Source, sink: &mut dyn Sink) -> Result<Option<RawRecord
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::Value;
+
+    use super::{Layout, Records};
+    use crate::importers::Source;
+
+    fn reasons(text: &str, layout: Layout) -> Vec<String> {
+        let source = Source::from_bytes("x", text.as_bytes(), Arc::default());
+        let records = Records::new(&source, layout).unwrap().map(|item| item.unwrap().unwrap());
+        records.filter_map(|record| Some(record.parse::<Value>().err()?.reason)).collect()
+    }
+
+    #[test]
+    fn an_error_names_the_place_in_the_file() {
+        let lines = "{\"a\": 1}\n\n  {\"b\": x}\n{\"c\": NaN, }\n";
+        let (second, third) = (lines.find('x').unwrap(), "expected value at line 3, byte ");
+        let reasons_of_lines = reasons(lines, Layout::Lines);
+        assert_eq!(reasons_of_lines[0], format!("{third}{second}"));
+        assert_eq!(reasons_of_lines[1], "trailing comma at line 4", "rewritten, so bytes are not its own");
+        let array = "[1,\n {\n\"b\": x}]";
+        assert_eq!(reasons(array, Layout::Elements(&[]))[0], "expected value at line 3, byte 12");
+    }
 }

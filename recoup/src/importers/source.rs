@@ -4,14 +4,18 @@
 //! A trace never chooses a path. The only way from a trace to another file is [`Source::sibling`]:
 //! relative, normal components, resolved beneath the folder that was imported, without symlinks.
 
+mod compression;
 mod members;
 mod paths;
+mod siblings;
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
-use std::path::{Component, Path, PathBuf};
+use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::compression::Compression;
+pub(super) use self::members::Members;
 pub use self::paths::sources_from_paths;
 use super::{ImportError, Scoring};
 
@@ -45,36 +49,6 @@ impl Default for ImportOptions {
             ratio_max: 1000,
             members_max: 200_000,
         }
-    }
-}
-
-/// Compression around a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compression {
-    Gzip,
-    Zstd,
-}
-
-impl Compression {
-    /// The compression of a stream without a name, from its first bytes.
-    fn of(head: &[u8]) -> Option<Self> {
-        if head.starts_with(b"\x1f\x8b") {
-            Some(Self::Gzip)
-        } else if head.starts_with(b"\x28\xb5\x2f\xfd") {
-            Some(Self::Zstd)
-        } else {
-            None
-        }
-    }
-
-    fn unpack(self, file: File, options: &ImportOptions) -> io::Result<Box<dyn Read + Send>> {
-        let size = file.metadata()?.len();
-        let file = BufReader::new(file);
-        let reader: Box<dyn Read + Send> = match self {
-            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
-            Self::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
-        };
-        Ok(Box::new(Limited::new(reader, size, options)))
     }
 }
 
@@ -240,112 +214,6 @@ impl Source {
         }
         Ok(bytes)
     }
-
-    /// A file that the trace names or that belongs to it, beneath the folder that was imported.
-    ///
-    /// # Errors
-    /// In words, when the name is absolute, climbs with `..`, passes a symlink, leads nowhere, or when
-    /// this source has no folder.
-    pub fn sibling(&self, name: &str) -> Result<Self, String> {
-        let (root, folder) = self.root.as_ref().ok_or("the source has no folder")?;
-        let mut path = folder.clone();
-        for component in Path::new(name).components() {
-            match component {
-                Component::Normal(part) => path.push(part),
-                Component::CurDir => {}
-                _ => return Err(format!("`{name}` is not a plain relative name")),
-            }
-            let kind = path.symlink_metadata().map_err(|_| format!("`{name}` does not exist"))?.file_type();
-            if kind.is_symlink() {
-                return Err(format!("`{name}` is or passes a symbolic link"));
-            }
-        }
-        if !path.is_file() {
-            return Err(format!("`{name}` is not a file"));
-        }
-        let shown = Path::new(&self.uri).parent().unwrap_or(Path::new("")).join(name);
-        Ok(Self::from_path(
-            shown.to_string_lossy().into_owned(),
-            path,
-            Some(root.clone()),
-            self.options.clone(),
-        ))
-    }
-
-    /// A file beneath the folder `levels` above this one's (0: its own), as [`Source::sibling`]; never
-    /// above the folder that was imported.
-    ///
-    /// # Errors
-    /// As [`Source::sibling`], and when there are not that many folders.
-    pub fn sibling_above(&self, levels: usize, name: &str) -> Result<Self, String> {
-        let (root, folder) = self.root.as_ref().ok_or("the source has no folder")?;
-        let mut above = folder.as_path();
-        let mut shown = Path::new(&self.uri);
-        for _ in 0..levels {
-            let parent = above.parent().filter(|_| above != root.as_path());
-            above = parent.ok_or("the folder lies above the imported one")?;
-            shown = shown.parent().unwrap_or(Path::new(""));
-        }
-        let from = Self {
-            uri: shown.to_string_lossy().into_owned(),
-            root: Some((root.clone(), above.to_path_buf())),
-            ..self.clone()
-        };
-        from.sibling(name)
-    }
-
-    /// True when a sibling of that name can be read.
-    pub fn has_sibling(&self, name: &str) -> bool {
-        self.sibling(name).is_ok()
-    }
-
-    /// Names of the folders between the imported root and this file, and of the folder itself, inner
-    /// first: what a file's place says, for harnesses that put it there.
-    pub fn folder_names(&self) -> Vec<String> {
-        let Some((root, folder)) = &self.root else { return Vec::new() };
-        let mut names: Vec<String> = folder
-            .strip_prefix(root)
-            .unwrap_or(folder)
-            .components()
-            .filter_map(|component| match component {
-                Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
-                _ => None,
-            })
-            .collect();
-        names.reverse();
-        names
-    }
-}
-
-/// Below this size no ratio is suspicious.
-const RATIO_FREE_BYTES: u64 = 16 << 20;
-
-/// A decompressing reader that refuses to go past the limits.
-struct Limited<R> {
-    inner: R,
-    read: u64,
-    limit: u64,
-    exceeded: bool,
-}
-
-impl<R> Limited<R> {
-    fn new(inner: R, packed: u64, options: &ImportOptions) -> Self {
-        let by_ratio = packed.saturating_mul(options.ratio_max).max(RATIO_FREE_BYTES);
-        Self { inner, read: 0, limit: by_ratio.min(options.decompressed_bytes_max), exceeded: false }
-    }
-}
-
-impl<R: Read> Read for Limited<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        self.read += count as u64;
-        if self.read > self.limit {
-            self.exceeded = true;
-            let reason = format!("unpacks to more than {} bytes, far beyond its packed size", self.limit);
-            return Err(io::Error::other(reason));
-        }
-        Ok(count)
-    }
 }
 
 #[cfg(test)]
@@ -356,29 +224,6 @@ mod tests {
 
     use super::{Source, sources_from_paths};
     use crate::importers::ImportError;
-
-    #[test]
-    fn a_sibling_never_leaves_the_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let inner = folder.path().join("runs");
-        fs::create_dir(&inner).unwrap();
-        fs::write(folder.path().join("secret"), "x").unwrap();
-        fs::write(inner.join("a.traj"), "{}").unwrap();
-        fs::write(inner.join("report.json"), "{}").unwrap();
-        std::os::unix::fs::symlink("../secret", inner.join("link")).unwrap();
-        let path = inner.join("a.traj");
-        let source = Source::from_path("runs/a.traj".to_owned(), path, Some(inner.clone()), Arc::default());
-        assert_eq!(source.sibling("report.json").unwrap().uri(), "runs/report.json");
-        for hostile in ["../secret", "/etc/passwd", "link", "none", "."] {
-            assert!(source.sibling(hostile).is_err(), "{hostile}");
-        }
-        assert!(source.sibling_above(1, "secret").is_err(), "above the imported folder");
-        let root = folder.path().to_path_buf();
-        let path = inner.join("a.traj");
-        let source = Source::from_path("in/runs/a.traj".to_owned(), path, Some(root), Arc::default());
-        assert_eq!(source.sibling_above(1, "secret").unwrap().uri(), "in/secret");
-        assert!(source.sibling_above(1, "../secret").is_err());
-    }
 
     #[test]
     fn a_bomb_is_refused() {

@@ -7,7 +7,10 @@
 //!
 //! Runs that failed to start are often equal byte for byte; where only the file's name says which
 //! instance it is, the instance is part of the run's identity.
+//!
+//! An agent that may try again keeps every try in `attempts`; each is a run of its own ([`attempts`]).
 
+mod attempts;
 mod prompts;
 mod report;
 
@@ -15,9 +18,10 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use self::prompts::Prompts;
+use self::attempts::Attempt;
 use super::harness_message::message;
 use super::object::Object;
+use super::prompts::{Place, Prompts};
 use super::slice::{self, Stop};
 use super::value::json_object;
 use super::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source, instance};
@@ -37,10 +41,10 @@ impl Importer for SweAgent {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        probe
-            .records()
-            .iter()
-            .any(|record| has_steps(record) || has_history(record) || failed_to_start(record))
+        let is_run = |run: &Outline| has_steps(run) || has_history(run) || failed_to_start(run);
+        let attempted =
+            |record: &Outline| record.get("attempts").and_then(Outline::first).is_some_and(is_run);
+        probe.records().iter().any(|record| is_run(record) || attempted(record))
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
@@ -70,6 +74,20 @@ fn failed_to_start(record: &Outline) -> bool {
 
 fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     let mut file: Object<'_> = record.parse()?;
+    match file.list("attempts").filter(|attempts| !attempts.is_empty()) {
+        Some(attempts) => attempts::read(source, record, file, &attempts, sink),
+        None => run(source, record, file, Attempt::ONLY, sink),
+    }
+}
+
+/// One run. `file` is what holds its messages, steps and `info`.
+fn run(
+    source: &Source,
+    record: &RawRecord,
+    mut file: Object<'_>,
+    attempt: Attempt,
+    sink: &mut dyn Sink,
+) -> Result<(), Stop> {
     let history = file.list("history");
     let steps = file.list("trajectory").unwrap_or_default();
     let history = history.ok_or_else(|| RecordError::new("missing-field", "expected an array `history`"))?;
@@ -79,7 +97,7 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
     let mut turns = Vec::new();
     let mut place = None;
     for raw in history {
-        let acted = place.is_some_and(|place: prompts::Place| place.acted);
+        let acted = place.is_some_and(|place: Place| place.acted);
         let mut message = message(raw, acted, &mut run.media)?;
         let is_assistant = message.node.role == Role::Assistant;
         let occurrence = &mut message.node.occurrence;
@@ -105,16 +123,19 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
         node.occurrence.extra = json_object(rest);
     }
     for step in &steps {
-        prompts.walk(&mut run, &step.prompt)?;
+        prompts::walk(&mut prompts, &mut run, &step.prompt)?;
     }
     if steps.iter().any(|step| !step.prompt.is_empty()) {
         let reason = "what a prompt says of a message beside its text is kept once, as in the history";
         sink.loss(Loss::new(FORMAT, "trajectory[].messages", reason))?;
     }
-    let (outcome, named_by_file) = describe(&mut run, source, file);
-    prompts::finish(&mut run, last, outcome);
-    let native = named_by_file.map(|instance| format!("{instance}/{}", record.sha256));
-    record.emit(sink, run, native, Vec::new(), 0)?;
+    let (outcome, named_by_file) = describe(&mut run, source, file, attempt);
+    super::prompts::finish(&mut run, last, outcome);
+    let native = named_by_file.map(|instance| match attempt.number {
+        None => format!("{instance}/{}", record.sha256),
+        Some(number) => format!("{instance}/{}/{number}", record.sha256),
+    });
+    record.emit(sink, run, native, Vec::new(), attempt.number.unwrap_or(0))?;
     Ok(())
 }
 
@@ -196,7 +217,12 @@ fn place_steps(
 
 /// Fills in what the file says of the run beside its messages, and returns how it ended and, where
 /// only the file's name tells it, which instance it is.
-fn describe(run: &mut Trajectory, source: &Source, mut file: Object) -> (Outcome, Option<String>) {
+fn describe(
+    run: &mut Trajectory,
+    source: &Source,
+    mut file: Object,
+    attempt: Attempt,
+) -> (Outcome, Option<String>) {
     let configuration = file.text("replay_config").map(|text| Json::from_foreign(&text));
     let configuration = configuration.or_else(|| file.take("replay_config").map(Json::from));
     let configured = configuration.as_ref().map(Json::to_value).unwrap_or_default();
@@ -233,8 +259,13 @@ fn describe(run: &mut Trajectory, source: &Source, mut file: Object) -> (Outcome
     run.extra.extend(configuration.map(|value| ("replay_config".to_owned(), value)));
     run.extra.extend(json_object(info.filled_rest()).map(|info| ("info".to_owned(), info)));
     run.extra.extend(file.filled_rest());
+    run.trial = attempt.number.and_then(|number| number.try_into().ok());
+    if attempt.number.is_some() && attempt.is_submitted {
+        run.extra.insert("submitted_attempt".to_owned(), Json::from_foreign("true"));
+    }
     let mut outcome = Outcome::unknown();
-    if let Some(report) = report::find(source, id.as_deref()) {
+    let report = if attempt.is_submitted { report::find(source, id.as_deref()) } else { None };
+    if let Some(report) = report {
         run.hidden.verifier_output = Some(report.output);
         run.verifier = Some(VerifierRef { name: "swe-bench".to_owned(), version: None });
         outcome = report.outcome;

@@ -39,14 +39,18 @@ impl Importer for Tau2 {
         let probe = Probe::read(source)?;
         let scoring = &source.options().scoring;
         if is_experiment(&probe) {
-            let (header, layout) = match slice::header(source, &["simulations"]) {
-                Ok(header) => (Some(header), Layout::Elements(&["simulations"])),
+            let header = match slice::header(source, &["simulations"]) {
+                Ok(header) => header,
                 // The directory form: its runs are files of their own and read this one.
                 Err(ImportError::Unreadable { code: "missing-field", .. }) => return Ok(()),
+                // A file cut off among its runs: the complete ones are runs like any other.
+                Err(ImportError::Unreadable { code: "truncated", .. }) => {
+                    slice::header_before_cut(source, &["simulations"])?
+                }
                 Err(error) => return Err(error),
             };
-            let experiment = Experiment::of(header.as_ref());
-            return slice::each(source, layout, sink, |record, sink| {
+            let experiment = Experiment::of(Some(&header));
+            return slice::each(source, Layout::Elements(&["simulations"]), sink, |record, sink| {
                 read(record, &experiment, scoring, sink)
             });
         }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::diagnosis::{self, DiagnosisConfig, RULES_VERSION};
 use crate::id::TrajectoryId;
 use crate::parallel;
@@ -18,7 +20,8 @@ const BATCH_BYTES: usize = 16 << 20;
 const BATCH_RUNS: usize = 512;
 
 /// What the stage did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosing {
     /// Runs looked at.
     pub runs: u64,

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::PipelineError;
 use super::outlets::{remove_partial, replace};
+use crate::artifact::{Artifact, Provenance, pretty};
 use crate::exporters::atif::atif;
 use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
@@ -18,18 +19,33 @@ use crate::warning::Loss;
 
 /// What an export did.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AtifExport {
     /// Files written.
     pub written: u64,
+    /// Whether secrets and personal data were replaced first.
+    pub redacted: bool,
     /// Runs that were not written, and why.
     pub refused: Vec<RefusedRun>,
     /// What the format cannot carry, with how often it occurred.
-    #[serde(skip)]
-    pub losses: BTreeMap<Loss, u64>,
+    pub losses: Vec<LostField>,
+}
+
+/// A field that the format has no place for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LostField {
+    /// The field.
+    pub field: String,
+    /// Why, in words for a person.
+    pub reason: String,
+    /// How often it occurred.
+    pub count: u64,
 }
 
 /// A run that became no file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RefusedRun {
     /// The run.
     pub id: TrajectoryId,
@@ -37,7 +53,7 @@ pub struct RefusedRun {
     pub reason: &'static str,
 }
 
-/// Writes each run as `<start of its id>.atif.json`. Without `redacting`, secrets and personal data go
+/// Writes each run as `<start of its id>.atif.json`, and `export.manifest.json` that says so. Without `redacting`, secrets and personal data go
 /// out with it.
 ///
 /// # Errors
@@ -47,13 +63,15 @@ pub fn export_atif(
     ids: &[TrajectoryId],
     out: &Path,
     redacting: bool,
+    provenance: Provenance,
     reporter: &mut dyn Reporter,
 ) -> Result<AtifExport, PipelineError> {
     let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
     fs::create_dir_all(out).map_err(|error| failed(out, error))?;
     remove_partial(out).map_err(|error| failed(out, error))?;
     reporter.stage("export", Some(ids.len() as u64));
-    let mut export = AtifExport::default();
+    let mut export = AtifExport { redacted: redacting, ..AtifExport::default() };
+    let mut lost: BTreeMap<Loss, u64> = BTreeMap::new();
     for id in ids {
         let mut run = store.effective(*id)?;
         for hash in media_of(&run) {
@@ -85,9 +103,14 @@ pub fn export_atif(
         replace(&path, &text, Failpoint::Export).map_err(|error| failed(&path, error))?;
         export.written += 1;
         for loss in losses {
-            *export.losses.entry(loss).or_default() += 1;
+            *lost.entry(loss).or_default() += 1;
         }
     }
+    let named = |(loss, count): (Loss, u64)| LostField { field: loss.field, reason: loss.reason, count };
+    export.losses = lost.into_iter().map(named).collect();
+    let path = out.join("export.manifest.json");
+    replace(&path, &pretty(&Artifact::new(provenance, export.clone())), Failpoint::Manifest)
+        .map_err(|error| failed(&path, error))?;
     Ok(export)
 }
 

@@ -10,6 +10,7 @@ use crate::verdict::Party;
 
 /// The last line of standard output under `--json`; keys are only ever added.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Files that held runs.
     pub files: u64,
@@ -55,6 +56,7 @@ pub struct Summary {
 
 /// Counts of one format.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FormatSummary {
     /// Files of this format.
     pub files: u64,

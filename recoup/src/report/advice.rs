@@ -109,11 +109,11 @@ fn outcomes(report: &Report) -> Option<Action> {
 }
 
 fn read_the_worst(report: &Report) -> Option<Action> {
-    let worst = report.runs.items.first().filter(|run| run.decisive_node.is_some())?;
+    let worst = report.runs.items.first().filter(|entry| entry.run.decisive_node.is_some())?;
     Some(action(
         "Read the clearest failure",
         "Check one diagnosis yourself before trusting the rest; label it if it is wrong.",
-        vec![show(&worst.id, &report.project)],
+        vec![show(&worst.run.id, &report.project)],
     ))
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::artifact::Provenance;
 use crate::trajectory::Status;
 use crate::verdict::{Class, Party, Side};
 use crate::warning::{Loss, Quarantine};
@@ -15,12 +16,8 @@ pub struct ReportInput {
     pub title: String,
     /// The project folder, as the commands in the report should name it.
     pub project: String,
-    /// Program and version that wrote it (`recoup 0.1.0`).
-    pub producer: String,
-    /// Hash of the resolved settings.
-    pub config_hash: String,
-    /// Hash of what was read.
-    pub inputs_hash: String,
+    /// Who makes the report, from what.
+    pub provenance: Provenance,
     /// What the import had to say; `None` where nothing was imported this time.
     pub import: Option<ImportRow>,
     /// Every run of the project; their order does not matter.
@@ -32,7 +29,8 @@ pub struct ReportInput {
 }
 
 /// One run with its current verdicts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRow {
     /// Trajectory id in full.
     pub id: String,
@@ -76,16 +74,18 @@ pub struct RunRow {
     pub explanation: Option<String>,
     /// True where every gate admitted the diagnosis.
     pub admitted: bool,
-    /// What the detectors found, in order of node.
+    /// What the detectors found, in order of node. A report counts them and quotes the clearest.
+    #[serde(skip)]
     pub findings: Vec<FindingRow>,
     /// Side of the split.
     pub split: Option<Side>,
     /// Where several scorers ran and none was chosen: `several scorers, none chosen: a, b`.
+    #[serde(skip)]
     pub scorers: Option<String>,
 }
 
 /// One finding on one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FindingRow {
     /// Detector's name.
     pub detector: String,
@@ -107,6 +107,7 @@ pub struct FindingRow {
 
 /// A cited piece of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuoteRow {
     /// Index of the node it stands in.
     pub node: usize,
@@ -116,6 +117,7 @@ pub struct QuoteRow {
 
 /// One file written for training.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExportRow {
     /// View (`step_masked_sft`).
     pub view: String,
@@ -158,6 +160,7 @@ pub struct ImportRow {
 
 /// A file that was not read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SkippedRow {
     /// The path as the user gave it.
     pub uri: String,

@@ -36,9 +36,7 @@ pub fn summarize(input: &ReportInput) -> Report {
     let mut report = Report {
         format: "recoup.report",
         format_version: 1,
-        producer: input.producer.clone(),
-        config_hash: input.config_hash.clone(),
-        inputs_hash: input.inputs_hash.clone(),
+        provenance: input.provenance.clone(),
         title: input.title.clone(),
         project: input.project.clone(),
         blame: blame(&runs, headline.outcomes.failure),
@@ -232,30 +230,19 @@ fn entry(run: &RunRow) -> RunEntry {
     detectors.sort();
     detectors.dedup();
     let name = |text: &Option<String>| text.as_ref().map(|text| clip(text, 80));
-    RunEntry {
-        id: run.id.clone(),
+    let run = RunRow {
         uri: clip(&run.uri, 300),
-        format: run.format.clone(),
         task: clip(&run.task, 120),
         agent: clip(&run.agent, 80),
         model: name(&run.model),
-        outcome: run.outcome,
-        blame: run.blame,
-        blame_rule: run.blame_rule.clone(),
-        suspected: run.suspected,
-        class: run.class,
-        mode: run.mode.clone(),
+        harness: name(&run.harness),
         severity: run.severity.filter(|value| value.is_finite()),
-        nodes: run.nodes,
-        steps: run.steps,
-        decisive_node: run.decisive_node,
-        decisive_step: run.decisive_step,
         responsible: name(&run.responsible),
         explanation: run.explanation.as_ref().map(|text| clip(text, 600)),
-        admitted: run.admitted,
-        detectors,
-        split: run.split,
-    }
+        findings: Vec::new(),
+        ..run.clone()
+    };
+    RunEntry { run, detectors }
 }
 
 fn import(row: &ImportRow) -> ImportSummary {

@@ -22,6 +22,7 @@ const MARK: &str = "forget";
 
 /// What was forgotten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForgetReport {
     /// Runs, each revision counted.
     pub trajectories: u64,

@@ -16,6 +16,7 @@ const BATCH: usize = 32;
 
 /// What was collected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GcReport {
     /// Messages dropped.
     pub nodes: u64,

@@ -56,6 +56,7 @@ impl Page {
 
 /// A run as listed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// Id of this revision.
     pub id: TrajectoryId,

@@ -9,6 +9,7 @@ use crate::trajectory::Status;
 
 /// What a project holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stats {
     /// Runs, latest revisions only.
     pub trajectories: u64,
@@ -48,6 +49,7 @@ pub struct Stats {
 
 /// What a project holds of one format, latest revisions only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FormatStats {
     /// Runs.
     pub trajectories: u64,

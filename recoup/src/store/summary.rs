@@ -14,6 +14,7 @@ const LISTED_MAX: usize = 1000;
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ImportSummary {
     /// Files (or archive members) that held runs.
     pub files: u64,
@@ -46,6 +47,7 @@ pub struct ImportSummary {
 
 /// Counts of one format. Duplicates are counted like other runs in all but `new`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FormatCounts {
     /// Runs read.
     pub trajectories: u64,
@@ -67,6 +69,7 @@ pub struct FormatCounts {
 
 /// Runs by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OutcomeCounts {
     /// Solved.
     pub success: u64,
@@ -138,6 +141,7 @@ impl ImportSummary {
 /// A map with records as keys is no JSON: written as a list of them, each with its count.
 fn losses<S: Serializer>(losses: &BTreeMap<Loss, u64>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     struct Counted<'a> {
         #[serde(flatten)]
         loss: &'a Loss,

@@ -15,6 +15,7 @@ const LISTED_MAX: usize = 1000;
 
 /// What was looked at and what is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerifyReport {
     /// Runs put together and hashed.
     pub trajectories: u64,

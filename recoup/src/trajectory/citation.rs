@@ -7,6 +7,7 @@ use super::Trajectory;
 /// A half-open range of UTF-8 bytes in the decoded, unredacted text of a part
 /// ([`super::Part::cited_text`]).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Citation {
     /// Position of the node in the trajectory.
     pub node: usize,

@@ -51,6 +51,7 @@ const AGENTS_MAX: usize = 4096;
 
 /// One run. See the module for its invariants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Trajectory {
     /// Hash of `key` and `revision`.
     pub id: TrajectoryId,
@@ -108,6 +109,7 @@ pub struct Trajectory {
 
 /// Where a trajectory was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceRef {
     /// Importer's format name (`tau-bench`).
     pub format: String,
@@ -122,6 +124,7 @@ pub struct SourceRef {
 
 /// The program that drove the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Harness {
     /// Name (`swe-agent`).
     pub name: String,
@@ -132,6 +135,7 @@ pub struct Harness {
 
 /// Limits a run was given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Budget {
     /// Most steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,6 +150,7 @@ pub struct Budget {
 
 /// Someone who acts in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Agent {
     /// Name that nodes refer to; `assistant` where the source names none.
     pub name: String,
@@ -159,6 +164,7 @@ pub struct Agent {
 
 /// A tool offered to the agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool {
     /// Name that calls use.
     pub name: String,
@@ -172,6 +178,7 @@ pub struct Tool {
 
 /// The run that another continues: its node, the arm and the continuation's number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Origin {
     /// The run forked from.
     pub trajectory: TrajectoryId,
@@ -185,6 +192,7 @@ pub struct Origin {
 
 /// What only the verifier may know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Hidden {
     /// The right answer or the reference actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

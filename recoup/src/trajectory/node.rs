@@ -7,6 +7,7 @@ use crate::json::Json;
 
 /// Who speaks, in the chat sense. Agents are told apart by [`Node::agent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Instructions, scaffolding, the harness itself.
@@ -33,6 +34,7 @@ impl Role {
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Node {
     /// Position of the message it follows; `None` for a root.
     pub parent: Option<usize>,
@@ -49,6 +51,7 @@ pub struct Node {
 
 /// A piece of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part {
     /// Plain text.
@@ -78,6 +81,7 @@ pub enum Part {
 
 /// Plain text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TextPart {
     /// The text.
     pub text: String,
@@ -85,6 +89,7 @@ pub struct TextPart {
 
 /// A call of a tool by an agent (or by the user, who has tools in some harnesses).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolCall {
     /// The source's id for the call; ids repeat in real data, so pairing goes by order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,6 +104,7 @@ pub struct ToolCall {
 
 /// How a source wrote a call's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ArgumentsForm {
     /// A JSON string that holds JSON (or, in real data, sometimes does not).
@@ -116,6 +122,7 @@ impl ToolCall {
 
 /// A tool's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolResult {
     /// Id of the call it answers, as the source says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,6 +139,7 @@ pub struct ToolResult {
 
 /// Bytes that are not text. They travel in [`crate::trajectory::Trajectory::media`] until stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Media {
     /// MIME type.
     pub mime: String,
@@ -145,6 +153,7 @@ pub struct Media {
 
 /// What is particular to one occurrence of a message in one run; not part of its hash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Occurrence {
     /// Time, as the source writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,6 +180,7 @@ pub struct Occurrence {
 
 /// One call of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Call {
     /// Model's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,6 +216,7 @@ pub struct Call {
 
 /// Tokens of one model call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Prompt tokens, cached ones included.
     pub input: u64,

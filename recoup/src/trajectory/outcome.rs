@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whether the task was solved. Unknown is a third value, not a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// A scorer passed it.
@@ -27,6 +28,7 @@ impl Status {
 
 /// Outcome of one branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// Solved or not.
     pub status: Status,
@@ -43,6 +45,7 @@ pub struct Outcome {
 
 /// How a run came to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Termination {
     /// In the words of all harnesses.
     pub kind: TerminationKind,
@@ -52,6 +55,7 @@ pub struct Termination {
 
 /// Kinds of end, over all harnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TerminationKind {
     /// The agent stopped by itself or submitted.
@@ -115,6 +119,7 @@ impl Outcome {
 
 /// The end of a branch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Leaf {
     /// Position of its node; `None` only in a trajectory without nodes.
     pub node: Option<usize>,

@@ -6,6 +6,7 @@
 mod blame;
 mod class;
 pub(crate) mod failure_text;
+mod transport;
 
 pub use self::blame::blame;
 pub(crate) use self::blame::has_agent_turn;

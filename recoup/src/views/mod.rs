@@ -8,7 +8,7 @@
 //! * a run on another side of the split than training gives nothing;
 //! * a run that gives nothing says why ([`Exclusion`]), and the reason is counted.
 //!
-//! Adding a view is one file here and one line in [`VIEWS`].
+//! Adding a view is one file here and one line in [`crate::exporters::TRAINING`], which says what format carries it.
 
 mod deduplicator;
 mod example;
@@ -33,9 +33,6 @@ pub trait View: Sync {
     /// The reason why it teaches nothing.
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion>;
 }
-
-/// Every view, in the order of reports.
-pub const VIEWS: &[&dyn View] = &[&SuccessSft, &StepMaskedSft];
 
 /// A run and what was decided about it.
 #[derive(Clone, Copy, Debug)]

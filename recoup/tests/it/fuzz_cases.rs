@@ -5,7 +5,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use crate::fuzz_properties::{canonical, importers, slicer};
+use crate::fuzz_properties::{all_importers, canonical, importers, slicer};
 
 fn replay(target: &str, property: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fuzz").join(target);
@@ -34,5 +34,8 @@ fn canonical_cases_hold() {
 
 #[test]
 fn importer_cases_hold() {
-    replay("importers", importers);
+    replay("importers", |bytes| {
+        importers(bytes);
+        all_importers(bytes);
+    });
 }

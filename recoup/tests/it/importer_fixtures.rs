@@ -5,11 +5,18 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use recoup::importers::IMPORTERS;
+
 use crate::harness::{Imported, import};
 
 #[test]
 fn every_fixture_normalizes_to_its_snapshot() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/importers");
+    // The fuzzer counts importers by the names of these folders.
+    let mut formats: Vec<&str> = IMPORTERS.iter().map(|importer| importer.format()).collect();
+    formats.sort_unstable();
+    let named: Vec<PathBuf> = formats.iter().map(|format| root.join(format)).collect();
+    assert_eq!(folders(&root), named, "every importer has a folder of fixtures");
     let mut cases = 0;
     for format in folders(&root) {
         for case in folders(&format) {

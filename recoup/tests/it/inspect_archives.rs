@@ -183,3 +183,23 @@ fn references_to_one_attachment_do_not_fill_the_memory() {
     assert!(stored < 4 << 20, "{stored} bytes");
     assert!(events.iter().any(|event| matches!(event, Event::Loss(loss) if loss.field == "attachments")));
 }
+
+/// The archive's index knows the last of several members with one name; that there are others is said.
+#[test]
+fn members_that_share_a_name_are_said_to() {
+    let (first, last) = (sample("a", "first"), sample("a", "last"));
+    let members = [
+        ("header.json", HEADER, Stored),
+        ("samples/a_epoch_1.json", &*first, Deflated),
+        ("samples/b_epoch_1.json", &*last, Deflated),
+    ];
+    let mut bytes = archive(&members);
+    while let Some(at) = bytes.windows(9).position(|window| window == b"samples/b") {
+        bytes[at + 8] = b'a';
+    }
+    let events = import(bytes, ImportOptions::default()).unwrap();
+    let runs = runs(&events);
+    assert_eq!(runs.len(), 1);
+    assert_eq!(body_from_bytes(runs[0].bodies[1].bytes.as_bytes()).unwrap().text(), "last");
+    assert_eq!(refusals(&events), [("log.eval#samples/a_epoch_1.json", "duplicate-name")]);
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use recoup::artifact::Provenance;
 use recoup::report::{
     DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, Report, ReportInput, RunRow, SkippedRow, html,
     json, markdown, summarize,
@@ -79,9 +80,11 @@ fn input(runs: Vec<RunRow>) -> ReportInput {
     ReportInput {
         title: "failed-runs".to_owned(),
         project: "my project".to_owned(),
-        producer: "recoup 0.1.0".to_owned(),
-        config_hash: "c0ffee".to_owned(),
-        inputs_hash: "decade".to_owned(),
+        provenance: Provenance {
+            producer: "recoup 0.1.0".to_owned(),
+            config_hash: "c0ffee".to_owned(),
+            inputs_hash: "decade".to_owned(),
+        },
         import: Some(ImportRow {
             files: 7,
             unrecognized: vec!["traces/README.md".to_owned()],
@@ -415,7 +418,7 @@ fn many_runs_leave_a_readable_report() {
     let report = summarize(&input(runs));
     assert_eq!(report.runs.items.len(), 500);
     assert_eq!(report.runs.left_out, 700);
-    assert!(report.runs.items.iter().all(|run| run.severity >= Some(0.58)), "the worst are kept");
+    assert!(report.runs.items.iter().all(|entry| entry.run.severity >= Some(0.58)), "the worst are kept");
     assert_eq!(report.detectors[0].examples.len(), 3);
     assert_eq!(report.detectors[0].runs.failure, 1200);
     assert!(html(&report).contains("500 of 1,200 runs are listed"));

@@ -6,7 +6,8 @@ use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::select;
 
-use recoup::exporters::{ExportWriter, Exporter, Manifest, Provenance, TrlMessages, TrlPromptCompletion};
+use recoup::artifact::Provenance;
+use recoup::exporters::{ExportWriter, Exporter, Manifest, TrlMessages, TrlPromptCompletion};
 use recoup::json::Json;
 use recoup::redaction::redact;
 use recoup::task::Task;

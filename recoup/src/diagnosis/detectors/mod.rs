@@ -10,6 +10,7 @@ mod contrast;
 mod ending;
 mod errors;
 mod fence;
+mod lookup;
 mod repetition;
 mod submission;
 mod ungrounded;
@@ -31,7 +32,7 @@ pub const DETECTORS: &[&dyn Detector] = &[
     &errors::IgnoredError,
     &answer::UnsupportedAnswer,
     &claims::ClaimedAction,
-    &contrast::MutationWithoutLookup,
+    &lookup::MutationWithoutLookup,
     &contrast::WrongOrder,
     &contrast::DeviatingMutation,
     &verification::UnverifiedMutation,

@@ -9,17 +9,18 @@ use starlark::environment::{Globals, GlobalsBuilder};
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::syntax::{AstModule, Dialect};
+use starlark::values::Value;
 use starlark::values::list::ListRef;
 use starlark::values::none::NoneType;
 use starlark::values::range::Range;
-use starlark::values::Value;
 
 use super::tree;
 
 /// Longest list, string or range that `*` and `range` make.
 const PRODUCT_MAX: i64 = 1 << 20;
 
-pub(super) static GLOBALS: LazyLock<Globals> = LazyLock::new(|| GlobalsBuilder::standard().with(host).build());
+pub(super) static GLOBALS: LazyLock<Globals> =
+    LazyLock::new(|| GlobalsBuilder::standard().with(host).build());
 
 /// Parses a program for a host that counts: `*` becomes a call that refuses huge results.
 pub(super) fn parse(source: &str) -> Result<AstModule, starlark::Error> {

@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn text_and_comments_are_no_code() {
-        let source = "# load, __x__\nx = \"load 'a'\"\ny = 'it\\'s {}: {\"a.b\": [1]}'.format(x)\nz = '''\n#\n'''\n";
+        let source =
+            "# load, __x__\nx = \"load 'a'\"\ny = 'it\\'s {}: {\"a.b\": [1]}'.format(x)\nz = '''\n#\n'''\n";
         assert!(screen("test", source).is_ok());
     }
 }

@@ -6,9 +6,9 @@ use std::io::{BufReader, Read as _};
 use super::line::Line;
 use crate::id::Hash;
 use crate::importers::object::Object;
-use crate::importers::slice::{Joined, Layout, RawRecord, RecordError, Records};
+use crate::importers::slice::{self, Joined, RawRecord, RecordError};
 use crate::importers::source::ReadSeek;
-use crate::importers::{Event, ImportError, Sink, Source};
+use crate::importers::{ImportError, Sink, Source};
 use crate::warning::{ByteSpan, Loss};
 
 /// One session of a file: its id, its subagent, and the places of its lines in file order.
@@ -36,36 +36,26 @@ pub(super) fn stage(source: &Source, sink: &mut dyn Sink) -> Result<Vec<Session>
     // Which session a message belongs to, for summaries, which name a message only.
     let mut by_uuid: BTreeMap<Hash, usize> = BTreeMap::new();
     let mut summaries: Vec<(Hash, (ByteSpan, u64))> = Vec::new();
-    let mut records = Records::new(source, Layout::Lines)?;
-    while let Some(item) = records.next_raw() {
-        let mut record = match item? {
-            Ok(record) => record,
-            Err(quarantine) => {
-                sink.event(Event::Quarantine(quarantine))?;
-                continue;
-            }
-        };
-        record.rewrite();
+    slice::each_line(source, sink, |record, sink| {
         let place = (record.span, record.line);
-        match Label::read(&record) {
-            Ok(Label { session: Some(id), agent, uuid, .. }) => {
-                let number = *by_name.entry((id.clone(), agent.clone())).or_insert_with(|| {
-                    sessions.push(Session { id, agent, places: Vec::new() });
-                    sessions.len() - 1
-                });
-                sessions[number].places.push(place);
-                if let Some(uuid) = uuid {
-                    by_uuid.entry(Hash::of(uuid.as_bytes())).or_insert(number);
-                }
+        let label = Label::read(record)?;
+        if let Some(id) = label.session {
+            let number = *by_name.entry((id.clone(), label.agent.clone())).or_insert_with(|| {
+                sessions.push(Session { id, agent: label.agent, places: Vec::new() });
+                sessions.len() - 1
+            });
+            sessions[number].places.push(place);
+            if let Some(uuid) = label.uuid {
+                by_uuid.entry(Hash::of(uuid.as_bytes())).or_insert(number);
             }
-            Ok(Label { leaf: Some(leaf), .. }) => summaries.push((Hash::of(leaf.as_bytes()), place)),
-            Ok(Label { kind, .. }) => {
-                let reason = "a line that belongs to no session";
-                sink.loss(Loss::new("claude-code", kind, reason))?;
-            }
-            Err(error) => sink.event(record.quarantine(&error))?,
+        } else if let Some(leaf) = label.leaf {
+            summaries.push((Hash::of(leaf.as_bytes()), place));
+        } else {
+            let reason = "a line that belongs to no session";
+            sink.loss(Loss::new("claude-code", label.kind, reason))?;
         }
-    }
+        Ok(())
+    })?;
     for (leaf, place) in summaries {
         if let Some(number) = by_uuid.get(&leaf) {
             sessions[*number].places.push(place);

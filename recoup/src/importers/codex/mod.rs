@@ -17,8 +17,8 @@ use serde_json::value::RawValue;
 
 use self::session::Session;
 use super::object::Object;
-use super::slice::{Joined, Layout, RawRecord, RecordError, Records};
-use super::{Event, ImportError, Importer, Outline, Probe, Shape, Sink, Source};
+use super::slice::{self, Joined, RawRecord, RecordError};
+use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source};
 use crate::warning::Loss;
 
 /// Codex rollout files.
@@ -43,21 +43,11 @@ impl Importer for Codex {
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let mut session = Session::new(self.format());
         let mut joined: Option<Joined> = None;
-        let mut records = Records::new(source, Layout::Lines)?;
-        while let Some(item) = records.next_raw() {
-            let mut record = match item? {
-                Ok(record) => record,
-                Err(quarantine) => {
-                    sink.event(Event::Quarantine(quarantine))?;
-                    continue;
-                }
-            };
-            record.rewrite();
-            match line(&mut session, &record) {
-                Ok(()) => joined.get_or_insert_with(|| Joined::new(&record)).add(&record),
-                Err(error) => sink.event(record.quarantine(&error))?,
-            }
-        }
+        slice::each_line(source, sink, |record, _| {
+            line(&mut session, record)?;
+            joined.get_or_insert_with(|| Joined::new(record)).add(record);
+            Ok(())
+        })?;
         let Some(joined) = joined else { return Ok(()) };
         let (run, native, losses) = session.finish();
         for (field, reason) in losses {

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::canonical::write_string;
+use crate::importers::object::Object;
 use crate::importers::value::text;
+use crate::json::Json;
 
 /// Schemes of a reference.
 const SCHEMES: [&str; 2] = ["attachment://", "tc://"];
@@ -18,6 +20,7 @@ const HASH_DIGITS: usize = 32;
 /// The attachments of one sample.
 pub(super) struct Attachments<'a> {
     texts: BTreeMap<String, &'a RawValue>,
+    limit: usize,
     /// Bytes that may still be filled in: a few references to one large attachment must not fill the
     /// memory.
     budget: Cell<usize>,
@@ -27,7 +30,12 @@ pub(super) struct Attachments<'a> {
 impl<'a> Attachments<'a> {
     /// Attachments by hash, of which at most `budget` bytes are filled in.
     pub(super) fn new(texts: BTreeMap<String, &'a RawValue>, budget: usize) -> Self {
-        Self { texts, budget: Cell::new(budget), dangling: Cell::new(false) }
+        Self { texts, limit: budget, budget: Cell::new(budget), dangling: Cell::new(false) }
+    }
+
+    /// The same attachments, of which nothing is filled in yet.
+    pub(super) fn again(&self) -> Self {
+        Self::new(self.texts.clone(), self.limit)
     }
 
     /// A decoded text with its references filled in. An attachment's own text is not searched again.
@@ -42,6 +50,17 @@ impl<'a> Attachments<'a> {
             write_string(&mut quoted, attachment);
             out.push_str(&quoted[1..quoted.len() - 1]);
         })
+    }
+
+    /// What was not taken of an object and is not empty, with its references filled in.
+    pub(super) fn filled_rest(&self, object: Object<'_>) -> BTreeMap<String, Json> {
+        let mut rest = object.filled_rest();
+        for value in rest.values_mut() {
+            if let Cow::Owned(resolved) = self.resolve_json(value.as_str()) {
+                *value = Json::from_foreign(&resolved);
+            }
+        }
+        rest
     }
 
     /// True where a reference led nowhere or over the budget, and stayed as it was.
@@ -75,7 +94,8 @@ impl<'a> Attachments<'a> {
     }
 }
 
-/// The first reference in a text: where it starts and ends, and its hash.
+/// The first reference in a text: where it starts and ends, and its hash. After `attachment://` any word
+/// is one; it leads nowhere unless it is a key.
 fn reference(text: &str) -> Option<(usize, usize, &str)> {
     let mut from = 0;
     while let Some(found) = text.get(from..)?.find("://") {
@@ -83,9 +103,14 @@ fn reference(text: &str) -> Option<(usize, usize, &str)> {
         from = colon + 3;
         let hash = text.get(from..from + HASH_DIGITS);
         let hash = hash.filter(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let scheme = SCHEMES.iter().find(|scheme| text[..from].ends_with(*scheme));
-        if let (Some(hash), Some(scheme)) = (hash, scheme) {
-            return Some((from - scheme.len(), from + HASH_DIGITS, hash));
+        let Some(scheme) = SCHEMES.iter().find(|scheme| text[..from].ends_with(*scheme)) else { continue };
+        let word = || {
+            let is_end = |character: char| !(character.is_ascii_alphanumeric() || "-_".contains(character));
+            let word = text[from..].split(is_end).next()?;
+            (*scheme == SCHEMES[0] && !word.is_empty()).then_some(word)
+        };
+        if let Some(hash) = hash.or_else(word) {
+            return Some((from - scheme.len(), from + hash.len(), hash));
         }
     }
     None
@@ -123,9 +148,16 @@ mod tests {
         let other = format!("attachment://{}", "f".repeat(32));
         with("x", 100, |attachments| {
             assert_eq!(attachments.resolve(&other), other);
-            assert_eq!(attachments.resolve("attachment://short é"), "attachment://short é");
             assert!(attachments.left_some());
         });
+        for (unknown, is_reference) in
+            [("attachment://short é", true), ("see attachment:// and tc://x", false)]
+        {
+            with("x", 100, |attachments| {
+                assert_eq!(attachments.resolve(unknown), unknown);
+                assert_eq!(attachments.left_some(), is_reference, "{unknown}");
+            });
+        }
         let twice = format!("attachment://{HASH}attachment://{HASH}");
         with("abc", 9, |attachments| {
             assert_eq!(attachments.resolve(&twice), format!("abcattachment://{HASH}"));

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::importers::RecordError;
 use crate::importers::object::Object;
-use crate::importers::{Outline, RecordError};
 use crate::json::Json;
 use crate::trajectory::Budget;
 
 /// The evaluation that samples belong to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Log {
     /// Task's name; samples are numbered within it.
     pub task: String,
@@ -27,12 +27,6 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Task and model alone, from the start of a log whose end is missing.
-    pub(super) fn glimpse(start: Option<&Outline>) -> Self {
-        let says = |key: &str| start?.get("eval")?.get(key)?.as_str().map(str::to_owned);
-        Self { task: says("task").unwrap_or_default(), model: says("model"), ..Self::default() }
-    }
-
     /// Reads a header: `header.json`, `_journal/start.json`, or a `.json` log without its samples.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut header: Object<'_> = serde_json::from_slice(bytes)?;

@@ -68,7 +68,7 @@ pub(super) fn message(
         }
         _ => return Err(RecordError::new("wrong-type", format!("`{word}` is no role of a message"))),
     };
-    let mut rest = members.filled_rest();
+    let mut rest = attachments.filled_rest(members);
     if !parse_errors.is_empty()
         && let Ok(errors) = Json::from_serialize(&parse_errors)
     {

@@ -1,6 +1,6 @@
 //! Model events: what Inspect notes of each model call. Their messages are the sample's own; what is
-//! taken from them is the calls' figures, the tools that were offered and, for a sample that ended
-//! before its messages were written, the last prompt.
+//! taken from them is the calls' figures, the tools that were offered, prompts that differ from the
+//! conversation and, for a sample that ended before its messages were written, the last prompt.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +19,8 @@ pub(super) struct ModelEvents<'a> {
     pub calls: Vec<(Option<String>, Call)>,
     /// Tools offered, in order of first appearance.
     pub tools: Vec<Tool>,
+    /// Prompts that no later one goes on from, but for those of the scorers, which hold the right answer.
+    pub prompts: Vec<Vec<&'a RawValue>>,
     /// Prompt and answer of the last call.
     pub last_conversation: Vec<&'a RawValue>,
 }
@@ -34,10 +36,19 @@ pub(super) fn read<'a>(
     let mut offered = "";
     let mut names = BTreeSet::new();
     let mut last = None;
+    let mut is_scoring = false;
     for raw in events {
         let Some(mut event) = Object::of(raw) else { continue };
-        if event.get("event").and_then(text).as_deref() != Some("model") {
+        let kind = event.get("event").and_then(text).unwrap_or_default();
+        if matches!(&*kind, "span_begin" | "step") {
+            let of = event.get("type").and_then(text).unwrap_or_default();
+            is_scoring |= matches!(&*of, "scorer" | "scorers");
+        }
+        if kind != "model" {
             continue;
+        }
+        if !is_scoring {
+            add(&mut read.prompts, prompt(&mut event.clone(), pool));
         }
         let mut output = event.object("output");
         let choices = output.list("choices").unwrap_or_default();
@@ -74,6 +85,18 @@ fn prompt<'a>(event: &mut Object<'a>, pool: &[&'a RawValue]) -> Vec<&'a RawValue
     let ranges: Vec<(usize, usize)> = event.read("input_refs").unwrap_or_default();
     let referred = ranges.into_iter().filter_map(|(start, end)| pool.get(start..end));
     referred.flatten().take(pool.len()).copied().collect()
+}
+
+/// Adds a prompt, in the place of the last one where it goes on from it.
+fn add<'a>(prompts: &mut Vec<Vec<&'a RawValue>>, prompt: Vec<&'a RawValue>) {
+    let id = |raw: &RawValue| Object::of(raw)?.text("id");
+    let same = |(one, other): (&&RawValue, &&RawValue)| {
+        one.get() == other.get() || id(one).is_some_and(|one| id(other) == Some(one))
+    };
+    match prompts.last_mut() {
+        Some(last) if last.len() <= prompt.len() && last.iter().zip(&prompt).all(same) => *last = prompt,
+        _ => prompts.push(prompt),
+    }
 }
 
 fn call(event: &mut Object, output: &mut Object, choice: &mut Object) -> Call {

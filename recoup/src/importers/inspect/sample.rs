@@ -11,6 +11,7 @@ use super::message::message;
 use super::model_event::{self, ModelEvents};
 use super::{FORMAT, score};
 use crate::importers::object::Object;
+use crate::importers::prompts::{Prompts, finish};
 use crate::importers::slice::Stop;
 use crate::importers::value::{json_object, text};
 use crate::importers::{ImportOptions, RawRecord, RecordError, Sink};
@@ -39,11 +40,21 @@ pub(super) fn read(
     if messages.is_empty() {
         messages.clone_from(&model_events.last_conversation);
     }
+    if messages.is_empty() {
+        // A sample that failed before its first call was asked all the same.
+        messages = sample.list("input").unwrap_or_default();
+    }
     let mut run = Trajectory::new(FORMAT, Task::named(format!("{FORMAT}/{}/{id}", log.task), ""));
     run.agents.push(Agent { name: "assistant".to_owned(), model: log.model.clone(), system_prompt: None });
-    push_messages(&mut run, &messages, &attachments, &model_events)?;
+    let mut prompts = Prompts::default();
+    let last = push_messages(&mut run, &mut prompts, &messages, &attachments, &model_events)?;
+    // Filled in again, with room of their own.
+    let again = attachments.again();
+    for prompt in &model_events.prompts {
+        push_prompt(&mut run, &mut prompts, prompt, &again);
+    }
     if !events.is_empty() {
-        let reason = "of a sample's events the model calls' figures and tools are kept";
+        let reason = "of a sample's events the model calls' figures, tools and differing prompts are kept";
         sink.loss(Loss::new(FORMAT, "events", reason))?;
     }
     run.tools = model_events.tools;
@@ -54,30 +65,31 @@ pub(super) fn read(
     let asked = run.nodes.iter().find(|node| node.role == Role::User).map(Node::text);
     run.task.goal = input.or(asked).unwrap_or_default();
     let outcome = outcome(&mut sample, &mut run, log, options, &attachments);
-    run.finish(outcome);
+    finish(&mut run, last, outcome);
     let hidden = |raw: &RawValue| Json::from_foreign(&attachments.resolve_json(raw.get()));
     run.hidden.gold = sample.take("target").filter(|raw| !matches!(raw.get(), "\"\"" | "[]")).map(hidden);
     run.hidden.reference = sample.take("metadata").filter(|raw| raw.get() != "{}").map(hidden);
     let store = sample.take("store").filter(|raw| raw.get() != "{}");
     run.extra.extend(store.map(|raw| ("store".to_owned(), hidden(raw))));
-    if attachments.left_some() {
-        sink.loss(Loss::new(FORMAT, "attachments", "a reference leads nowhere or to too much"))?;
-    }
     let native = sample.text("uuid");
-    run.extra.extend(sample.filled_rest());
+    run.extra.extend(attachments.filled_rest(sample));
+    if attachments.left_some() {
+        sink.loss(Loss::new(FORMAT, "attachments", "a reference leads nowhere or to too much and stays"))?;
+    }
     run.extra.extend(json_object(&log.extra).map(|eval| ("eval".to_owned(), eval)));
     record.emit(sink, run, native, Vec::new(), 0)?;
     Ok(())
 }
 
 /// Adds the messages, each turn with the model call that gave it: by the message's id, or in order in
-/// logs without ids.
+/// logs without ids. Returns the last one's position.
 fn push_messages(
     run: &mut Trajectory,
+    prompts: &mut Prompts,
     messages: &[&RawValue],
     attachments: &Attachments,
     events: &ModelEvents,
-) -> Result<(), RecordError> {
+) -> Result<Option<usize>, RecordError> {
     let ids: BTreeSet<&str> = events.calls.iter().filter_map(|(id, _)| id.as_deref()).collect();
     let mut read = Vec::with_capacity(messages.len());
     for raw in messages {
@@ -100,6 +112,7 @@ fn push_messages(
     let sampled = read.iter().filter(|message| message.node.occurrence.sampled).count();
     let in_order = ids.is_empty() && sampled == events.calls.len();
     let mut next = 0;
+    let mut place = None;
     for message in read {
         let mut node = message.node;
         if node.occurrence.sampled {
@@ -108,9 +121,25 @@ fn push_messages(
             let found = in_place.or_else(|| by_id.get(message.id.as_deref()?).copied());
             node.occurrence.call = found.map(|call| Box::new(call.clone()));
         }
-        run.push(node);
+        place = Some(prompts.follow(run, place, node, false));
     }
-    Ok(())
+    Ok(place.map(|place| place.position))
+}
+
+/// Adds what a model was shown where it is not the conversation: before a history was cut or summed up,
+/// say. It is a branch of its own: context, sampled by nobody. A prompt that does not begin as the
+/// conversation does is another agent's or a judge's, and no part of this run.
+fn push_prompt(run: &mut Trajectory, prompts: &mut Prompts, prompt: &[&RawValue], attachments: &Attachments) {
+    let mut place = None;
+    for raw in prompt {
+        // The call was made all the same; its figures stand with its turn.
+        let Ok(mut message) = message(raw, attachments, run) else { return };
+        if place.is_none() && !prompts.knows(place, &message.node) {
+            return;
+        }
+        message.node.occurrence.copied_context = true;
+        place = Some(prompts.follow(run, place, message.node, false));
+    }
 }
 
 /// Takes scores, error, limit and the last response; the scores' words are hidden from judges.
@@ -138,6 +167,7 @@ fn outcome(
         output.list("choices").and_then(|choices| Object::of(choices.first()?)?.text("stop_reason"));
     let said = |raw| Object::of(raw)?.text("message");
     let error = sample.get("error").and_then(|raw| text(raw).map(Cow::into_owned).or_else(|| said(raw)));
+    let error = error.map(|error| attachments.resolve(&error).into_owned());
     let limit = sample.get("limit").and_then(|raw| Object::of(raw)?.text("type"));
     match (error, limit, stop_reason) {
         // What a sample's error reports is an exception of the harness, a sandbox or a provider.

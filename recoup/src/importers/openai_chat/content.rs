@@ -70,18 +70,21 @@ fn part(raw: &RawValue, run: &mut Trajectory, losses: &mut BTreeSet<Loss>) -> Re
 }
 
 fn image(part: &mut Object<'_>, run: &mut Trajectory) -> Option<Part> {
-    let url = if let Some(url) = part.text("image_url").or_else(|| part.text("image")) {
-        url
-    } else {
-        let mut image = part.object("image_url");
-        let url = image.text("url")?;
-        // Left over as the part's own, so that its loss is noted.
-        if let Some(detail) = image.get("detail") {
-            part.push(Cow::Borrowed("detail"), detail);
-        }
-        url
-    };
-    Some(data_url::media(&url, "image/*", &mut run.media))
+    Some(data_url::media(&image_url(part)?, "image/*", &mut run.media))
+}
+
+/// Takes the URL of a picture out of its part, where it stands as a string or in an object.
+pub(in crate::importers) fn image_url(part: &mut Object<'_>) -> Option<String> {
+    if let Some(url) = part.text("image_url").or_else(|| part.text("image")) {
+        return Some(url);
+    }
+    let mut image = part.object("image_url");
+    let url = image.text("url")?;
+    // Left over as the part's own, so that its loss is noted.
+    if let Some(detail) = image.get("detail") {
+        part.push(Cow::Borrowed("detail"), detail);
+    }
+    Some(url)
 }
 
 fn audio(audio: &mut Object<'_>, run: &mut Trajectory) -> Option<Part> {

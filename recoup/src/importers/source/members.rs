@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 
-use super::{Limited, ReadSeek, Source, SourceProblem};
+use super::compression::Limited;
+use super::{ReadSeek, Source, SourceProblem};
 use crate::importers::{ImportError, detect};
 
 impl Source {
@@ -54,6 +55,27 @@ impl Source {
     /// Every member as it comes in the file. The archive's index knows only the last of several with
     /// one name; the others are `name#2` and so on here.
     fn add_in_file_order(&self, sources: &mut Vec<Self>) -> Result<(), SourceProblem> {
+        self.in_file_order(|member, name, count| {
+            let uri = match count {
+                1 => format!("{}#{name}", self.uri),
+                count => format!("{}#{name}#{count}", self.uri),
+            };
+            let packed = member.compressed_size();
+            sources.push(self.unpack_member(member, packed, name, &uri)?);
+            Ok(())
+        })
+    }
+
+    /// Shows `see` every member that holds data as it comes in the file, with its name and how many have
+    /// come with that name, itself included.
+    fn in_file_order<F>(&self, mut see: F) -> Result<(), SourceProblem>
+    where
+        F: FnMut(
+            zip::read::ZipFile<'_, BufReader<Box<dyn ReadSeek>>>,
+            &str,
+            u32,
+        ) -> Result<(), SourceProblem>,
+    {
         let problem = |reason: String| SourceProblem {
             uri: self.uri.clone(),
             code: "bad-archive",
@@ -71,12 +93,7 @@ impl Source {
             }
             let count = seen.entry(name.clone()).or_default();
             *count += 1;
-            let uri = match count {
-                1 => format!("{}#{name}", self.uri),
-                count => format!("{}#{name}#{count}", self.uri),
-            };
-            let packed = member.compressed_size();
-            sources.push(self.unpack_member(member, packed, &name, &uri)?);
+            see(member, &name, *count)?;
         }
         Ok(())
     }
@@ -131,6 +148,11 @@ pub struct Members {
 }
 
 impl Members {
+    /// How the user would name the archive.
+    pub fn uri(&self) -> &str {
+        &self.source.uri
+    }
+
     /// Names of the members that hold data, in the archive's order. They are data: nothing is ever
     /// written under them.
     pub fn names(&self) -> Vec<String> {
@@ -139,6 +161,21 @@ impl Members {
             .filter_map(|name| Some(name.ok()?.into_owned()))
             .filter(|name| !name.ends_with('/'))
             .collect()
+    }
+
+    /// Names that several members have, each with how many: only the last of them can be read by name.
+    ///
+    /// # Errors
+    /// When there are some and the archive does not tell which.
+    pub fn shared_names(&self) -> Result<Vec<(String, u32)>, SourceProblem> {
+        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+        if self.archive.has_duplicate_names() {
+            self.source.in_file_order(|_, name, count| {
+                counts.insert(name.to_owned(), count);
+                Ok(())
+            })?;
+        }
+        Ok(counts.into_iter().filter(|(_, count)| *count > 1).collect())
     }
 
     /// Unpacks one member.

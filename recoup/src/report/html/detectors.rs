@@ -71,7 +71,7 @@ impl<'a> Shown<'a> {
         let shares = outcomes.iter().flat_map(|&status| fired.iter().filter_map(move |d| share(d, status)));
         Self {
             scale_end: charts::scale_end(shares),
-            listed: report.runs.items.iter().map(|run| run.id.as_str()).collect(),
+            listed: report.runs.items.iter().map(|entry| entry.run.id.as_str()).collect(),
             outcomes,
         }
     }

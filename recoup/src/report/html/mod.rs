@@ -37,10 +37,11 @@ pub fn html(report: &Report) -> String {
 fn page(out: &mut String, report: &Report) -> fmt::Result {
     write!(
         out,
-        "<!doctype html>\n<html lang=en><head><meta charset=utf-8>\
+        "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=generator content=\"{}\">\
          <meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\
          <meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light dark\">\
          <meta name=referrer content=no-referrer><title>{}</title><style>{STYLE}</style></head><body>{PATTERNS}<main>",
+        Plain(&report.provenance.producer),
         Plain(&report.title)
     )?;
     opening::opening(out, report)?;

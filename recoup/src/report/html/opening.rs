@@ -149,9 +149,9 @@ pub(super) fn footer(out: &mut String, report: &Report) -> fmt::Result {
         out,
         "<footer><p>{} · project <code>{}</code> · settings <code>{}</code> · inputs <code>{}</code></p>\
          <p>Intervals are Wilson’s, at 95%. Nodes and steps count from 0. Trace text was redacted before it came here.</p></footer>",
-        Inline(&report.producer),
+        Inline(&report.provenance.producer),
         Inline(&report.project),
-        Inline(&short_id(&report.config_hash)),
-        Inline(&short_id(&report.inputs_hash))
+        Inline(&short_id(&report.provenance.config_hash)),
+        Inline(&short_id(&report.provenance.inputs_hash))
     )
 }

@@ -38,7 +38,8 @@ pub(super) fn runs(out: &mut String, report: &Report) -> fmt::Result {
     Ok(())
 }
 
-fn row(out: &mut String, run: &RunEntry) -> fmt::Result {
+fn row(out: &mut String, entry: &RunEntry) -> fmt::Result {
+    let run = &entry.run;
     let short = short_id(&run.id);
     write!(
         out,
@@ -88,8 +89,8 @@ fn row(out: &mut String, run: &RunEntry) -> fmt::Result {
     if run.decisive_node.is_some() && !run.admitted {
         out.push_str(" <span class=mark>not admitted</span>");
     }
-    if !run.detectors.is_empty() {
-        write!(out, "<small>{}</small>", Inline(&run.detectors.join(", ")))?;
+    if !entry.detectors.is_empty() {
+        write!(out, "<small>{}</small>", Inline(&entry.detectors.join(", ")))?;
     }
     out.push_str("</td></tr>");
     Ok(())

@@ -66,9 +66,9 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(
         out,
         "---\n\n{} · settings {} · inputs {}",
-        code(&report.producer),
-        code(&short_id(&report.config_hash)),
-        code(&short_id(&report.inputs_hash))
+        code(&report.provenance.producer),
+        code(&short_id(&report.provenance.config_hash)),
+        code(&short_id(&report.provenance.inputs_hash))
     )
 }
 
@@ -159,7 +159,7 @@ fn listed(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out)
 }
 
-fn row(out: &mut String, run: &RunEntry) -> fmt::Result {
+fn row(out: &mut String, RunEntry { run, .. }: &RunEntry) -> fmt::Result {
     let blame = run.blame.map_or("–", wording::party);
     writeln!(
         out,

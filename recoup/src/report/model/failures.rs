@@ -11,6 +11,7 @@ use crate::verdict::{Class, Party};
 
 /// Failures of one party.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlameCount {
     /// Who failed.
     pub party: Party,
@@ -26,6 +27,7 @@ pub struct BlameCount {
 
 /// Failures of one class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassCount {
     /// What kind of failure.
     pub class: Class,
@@ -41,6 +43,7 @@ pub struct ClassCount {
 
 /// Distribution of severities.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Severities {
     /// Runs that have one.
     pub runs: u64,
@@ -54,6 +57,7 @@ pub struct Severities {
 
 /// A name with a count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Named {
     /// The name.
     pub name: String,
@@ -63,6 +67,7 @@ pub struct Named {
 
 /// What one detector saw.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DetectorCount {
     /// Name.
     pub name: String,
@@ -90,6 +95,7 @@ pub struct DetectorCount {
 
 /// A finding with its citations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Example {
     /// Trajectory id.
     pub run: String,
@@ -117,6 +123,7 @@ pub struct Example {
 
 /// Where in the runs the decisive steps stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Positions {
     /// Scored failures in each tenth of the run.
     pub failures: [u64; 10],

@@ -8,20 +8,19 @@ use serde::Serialize;
 pub use self::failures::{BlameCount, ClassCount, DetectorCount, Example, Named, Positions, Severities};
 pub use self::runs::{Breakdown, Group, ImportSummary, KeptOut, Learning, LossCount, RunEntry};
 use super::input::ExportRow;
+use crate::artifact::Provenance;
 
 /// The whole report; its first five fields are the header every artifact has.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     /// `recoup.report`.
     pub format: &'static str,
     /// Version of this form.
     pub format_version: u32,
-    /// Program and version that wrote it.
-    pub producer: String,
-    /// Hash of the resolved settings.
-    pub config_hash: String,
-    /// Hash of what was read.
-    pub inputs_hash: String,
+    /// Who made it, from what.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// Heading.
     pub title: String,
     /// Project folder.
@@ -56,6 +55,7 @@ pub struct Report {
 
 /// A list cut to a length that can be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Capped<T> {
     /// The first ones.
     pub items: Vec<T>,
@@ -74,6 +74,7 @@ impl<T> Capped<T> {
 
 /// Runs by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outcomes {
     /// Passed.
     pub success: u64,
@@ -97,6 +98,7 @@ impl Outcomes {
 
 /// A share of runs with Wilson's 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rate {
     /// Runs counted.
     pub hits: u64,
@@ -112,6 +114,7 @@ pub struct Rate {
 
 /// The first figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Headline {
     /// Runs.
     pub runs: u64,
@@ -133,6 +136,7 @@ pub struct Headline {
 
 /// How to attach outcomes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attach {
     /// Runs without an outcome.
     pub unknown: u64,
@@ -146,6 +150,7 @@ pub struct Attach {
 
 /// A file with several scorers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AmbiguousFile {
     /// The file.
     pub uri: String,
@@ -157,6 +162,7 @@ pub struct AmbiguousFile {
 
 /// Something a person can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Action {
     /// In the imperative.
     pub title: String,

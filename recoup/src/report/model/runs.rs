@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use super::super::input::SkippedRow;
+use super::super::input::{RunRow, SkippedRow};
 use super::{Capped, Outcomes, Rate};
-use crate::trajectory::Status;
-use crate::verdict::{Class, Party, Side};
 use crate::warning::{Loss, Quarantine};
 
 /// Success by one attribute.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Breakdown {
     /// `task`, `agent`, `model`, `harness` or `format`.
     pub by: &'static str,
@@ -25,6 +24,7 @@ pub struct Breakdown {
 
 /// Runs that share an attribute.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Group {
     /// The shared value; `None` where the runs do not say, or for the rest.
     pub name: Option<String>,
@@ -38,6 +38,7 @@ pub struct Group {
 
 /// Which runs may be learned from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Learning {
     /// Successful runs on the training side.
     pub successes: u64,
@@ -49,6 +50,7 @@ pub struct Learning {
 
 /// Runs that may not be learned from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KeptOut {
     /// Stable word.
     pub code: String,
@@ -60,6 +62,7 @@ pub struct KeptOut {
 
 /// What the import could not carry or read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ImportSummary {
     /// Files looked at.
     pub files: u64,
@@ -81,6 +84,7 @@ pub struct ImportSummary {
 
 /// A loss with how often it occurred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LossCount {
     /// What was lost.
     pub loss: Loss,
@@ -90,49 +94,11 @@ pub struct LossCount {
 
 /// A run in the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunEntry {
-    /// Trajectory id.
-    pub id: String,
-    /// File.
-    pub uri: String,
-    /// Format.
-    pub format: String,
-    /// Task.
-    pub task: String,
-    /// Agent.
-    pub agent: String,
-    /// Model.
-    pub model: Option<String>,
-    /// Outcome.
-    pub outcome: Status,
-    /// Who failed.
-    pub blame: Option<Party>,
-    /// The rule that says so.
-    pub blame_rule: Option<String>,
-    /// A suspicion, the outcome being unknown.
-    pub suspected: bool,
-    /// Failure class.
-    pub class: Option<Class>,
-    /// Finer mode.
-    pub mode: Option<String>,
-    /// Severity.
-    pub severity: Option<f64>,
-    /// Messages.
-    pub nodes: usize,
-    /// Sampled messages.
-    pub steps: usize,
-    /// Decisive node.
-    pub decisive_node: Option<usize>,
-    /// Decisive step.
-    pub decisive_step: Option<usize>,
-    /// Agent that took it.
-    pub responsible: Option<String>,
-    /// Why.
-    pub explanation: Option<String>,
-    /// Whether the gates admitted the diagnosis.
-    pub admitted: bool,
+    /// The run, its long texts cut, without its findings.
+    #[serde(flatten)]
+    pub run: RunRow,
     /// Detectors with an unresolved finding.
     pub detectors: Vec<String>,
-    /// Side of the split.
-    pub split: Option<Side>,
 }

@@ -1,0 +1,45 @@
+//! The settings that decide what a run of the pipeline gives, as they are stored beside what it wrote.
+
+use serde::Serialize;
+
+use crate::artifact::Body;
+use crate::id::Hash;
+use crate::importers::ImportOptions;
+use crate::json::Json;
+
+/// Settings that decide content; what only decides speed is not among them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ContentSettings {
+    /// Scorer to trust where a file has several.
+    pub score: Option<String>,
+    /// Least score that counts as success.
+    pub success_at: Option<f64>,
+    /// Bytes above which a record is quarantined.
+    pub max_record_bytes: u64,
+    /// Licence to record.
+    pub licence: String,
+}
+
+impl Body for ContentSettings {
+    const FORMAT: &'static str = "recoup.settings";
+}
+
+impl ContentSettings {
+    /// The part of an import's options that decides content.
+    pub fn of(options: &ImportOptions) -> Self {
+        Self {
+            score: options.scoring.score.clone(),
+            success_at: options.scoring.success_at,
+            max_record_bytes: options.record_bytes_max,
+            licence: options.licence.clone(),
+        }
+    }
+
+    /// Hash of the settings; equal ones have equal hashes.
+    pub fn hash(&self) -> String {
+        // The least score is finite, so there always is a canonical form.
+        Json::from_serialize(self)
+            .map_or_else(|_| String::new(), |settings| Hash::of(settings.as_str().as_bytes()).to_string())
+    }
+}
