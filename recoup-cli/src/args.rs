@@ -87,6 +87,17 @@ pub(crate) enum Command {
     Gc,
     /// Really delete runs: their records, verdicts and bytes
     Forget(ForgetArgs),
+    /// Run a package for another `recoup`, shut in
+    #[command(hide = true)]
+    EnvWorker(EnvWorkerArgs),
+}
+
+/// How a worker runs.
+#[derive(Debug, Args)]
+pub(crate) struct EnvWorkerArgs {
+    /// Run even where the system cannot shut the process in
+    #[arg(long)]
+    pub trust: bool,
 }
 
 /// Where runs come from and how their outcomes are read.
@@ -151,9 +162,12 @@ pub(crate) struct RunArgs {
 /// Who acts where, and how often.
 #[derive(Debug, Args)]
 pub(crate) struct CollectArgs {
-    /// Environment: the name of a bundled one
+    /// Environment: the name of a bundled one, or the folder of a package or bridge
     #[arg(long, value_name = "NAME")]
     pub env: String,
+    /// Run a bridge's program, and a package where the system cannot shut it in
+    #[arg(long)]
+    pub trust: bool,
     /// Who acts: `expert`, `random`, `weak:<style>@<rate>`, `mixture:<a>+<b>@<p>`, `scripted:<JSON>`
     #[arg(long, value_name = "POLICY")]
     pub policy: String,

@@ -164,8 +164,13 @@ fn arguments(call: &ToolCall) -> Result<Value, Refusal> {
         return Err(Refusal::because("arguments-are-not-an-object"));
     }
     // A duplicate key would not survive, and no reader of rows takes an integer beyond 64 bits.
-    let same = Json::parse(&call.arguments_raw).is_ok_and(|raw| Json::from_serialize(&value).ok() == Some(raw));
-    if same && has_plain_numbers(&value) { Ok(value) } else { Err(Refusal::because("arguments-are-not-exact-as-an-object")) }
+    let same =
+        Json::parse(&call.arguments_raw).is_ok_and(|raw| Json::from_serialize(&value).ok() == Some(raw));
+    if same && has_plain_numbers(&value) {
+        Ok(value)
+    } else {
+        Err(Refusal::because("arguments-are-not-exact-as-an-object"))
+    }
 }
 
 /// Whether every number is a double or an integer of at most 64 bits.
