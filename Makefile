@@ -4,6 +4,9 @@ CARGO ?= cargo
 # Peers live outside the checkout, so that a fresh clone finds them again.
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/recoup
 PEERS := $(CACHE)/peers
+# OpenEnv's client and verifiers ask for versions of mcp that exclude each other and harbor's.
+PEERS_OPENENV := $(CACHE)/peers-openenv
+PEERS_VERIFIERS := $(CACHE)/peers-verifiers
 # scipy and statsmodels, for golden values.
 GOLDEN := $(CACHE)/golden
 # A Python of at least 3.12 where there is one: harbor needs it, and its tests are skipped without.
@@ -52,14 +55,21 @@ examples:
 	python3 examples/make_failed_runs.py --check
 
 # What other people's programs say about our files: `harbor` reads the ATIF, `datasets` the rows, and
-# headless Chromium opens the report (peers/README.md).
-test-peers: $(PEERS)/ready
+# headless Chromium opens the report; harbor, verifiers and the clients of OpenEnv and MCP play the environments
+# (peers/README.md).
+test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready
 	$(CARGO) build --release --locked
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers \
+		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
 
 $(PEERS)/ready: peers/requirements.txt
-	$(PYTHON) -m venv --clear $(PEERS)
-	$(PEERS)/bin/pip install --quiet -r peers/requirements.txt
+$(PEERS_OPENENV)/ready: peers/requirements-openenv.txt
+$(PEERS_VERIFIERS)/ready: peers/requirements-verifiers.txt
+$(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready:
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/pip install --quiet -r $<
 	touch $@
 
 # Import beside a Python importer and a bare parse, interleaved (benches/README.md).

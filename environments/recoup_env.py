@@ -189,6 +189,18 @@ class Episode:
         return self.package.verify(self.task, self.state, self.transcript)
 
 
+def _score(score):
+    """A score as runs record it: a number with a fraction, and the checks by name."""
+    return {"success": score["success"], "score": float(score["score"]), "checks": dict(sorted(score["checks"].items()))}
+
+
+def _sorted(value):
+    """A value with the keys of its dicts in order: schemas and arguments are recorded so."""
+    if kind(value) == "list":
+        return [_sorted(item) for item in value]
+    return {key: _sorted(value[key]) for key in sorted(value)} if kind(value) == "dict" else value
+
+
 def replay(package, recorded):
     """Runs a recorded episode again; the first difference in words, or None."""
     task = package.generate(recorded["seed"], recorded["difficulty"])
@@ -196,15 +208,16 @@ def replay(package, recorded):
 
     def compared():
         yield "task", task, recorded["task"]
-        yield "tools", episode.tools, recorded["tools"]
+        yield "tools", _sorted(episode.tools), _sorted(recorded["tools"])
         yield "start", [episode.state, episode.observation], recorded["start"]
         for number, step in enumerate(recorded["steps"]):
             if "expert" in step:
-                yield f"expert before step {number}", package.expert(task, episode.state), step["expert"]
+                expert = package.expert(task, episode.state)
+                yield f"expert before step {number}", _sorted(expert), _sorted(step["expert"])
             episode.step(step["action"])
             after = [episode.state, episode.observation, episode.is_error, episode.done]
             yield f"step {number}", after, step["after"]
-        yield "verify", episode.verify(), recorded["verify"]
+        yield "verify", _score(episode.verify()), recorded["verify"]
         if "achieved" in recorded:
             yield "achieved", package.achieved(task, episode.state), recorded["achieved"]
 

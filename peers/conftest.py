@@ -1,5 +1,6 @@
 """The program under test and a project with the examples in it, made once."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -30,6 +31,17 @@ def call(binary, *words):
     done = subprocess.run([binary, *map(os.fspath, words)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{words[0]} ended with {done.returncode}:\n{done.stderr}"
     return done.stdout.rstrip("\n").rpartition("\n")[2]
+
+
+@contextlib.contextmanager
+def serving(binary, *words):
+    """A server of an environment, at a free port; gives its address."""
+    command = [binary, "env", "serve", *words, "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield json.loads(server.stdout.readline())["url"]
+        finally:
+            server.kill()
 
 
 @pytest.fixture(scope="session")

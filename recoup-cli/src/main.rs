@@ -68,6 +68,7 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Show(flags) => commands::show::show(flags, &settings, printer),
         Command::Label(flags) => commands::label::label(flags, &settings, printer),
         Command::Collect(flags) => commands::collect::collect(flags, &settings, printer),
+        Command::Env(command) => commands::env::env(command, &settings, printer),
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
         Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),
         Command::Stats => commands::stats::stats(&settings, printer),

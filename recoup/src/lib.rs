@@ -9,7 +9,8 @@
 //! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all,
 //!    [`environments`] are worlds to act in;
 //! 3. judging and acting: [`statistics`], [`rollout`], [`replay`];
-//! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong;
+//! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong, [`synthesis`] which
+//!    environments may train;
 //! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`report`] explains;
 //! 6. [`pipeline`]: the stages in order; [`answers`]: what commands say to programs.
 //!
@@ -63,6 +64,8 @@ pub mod replay;
 pub mod triage;
 
 pub mod diagnosis;
+
+pub mod synthesis;
 
 pub mod views;
 

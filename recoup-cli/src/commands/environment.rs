@@ -1,6 +1,7 @@
 //! Opening an environment by what the user typed: the name of a bundled one, or a folder.
 
 use recoup::environments::child::{ALLOWED_VARIABLES, ChildCommand};
+use recoup::environments::package::PackageFiles;
 use recoup::environments::{self, Environment, Fault, Opening, bundled};
 
 use crate::failure::Failure;
@@ -30,5 +31,13 @@ pub(super) fn open(name: &str, trust: bool) -> Result<Box<dyn Environment>, Fail
                 .hint(format!("environments are {}, or a folder with an environment.toml", known.join(", ")))
         }
         _ => error.into(),
+    })
+}
+
+/// The files of the package of that name.
+pub(super) fn files(name: &str) -> Result<PackageFiles, Failure> {
+    Ok(match bundled::files(name) {
+        Some(files) => files,
+        None => PackageFiles::read(std::path::Path::new(name))?,
     })
 }

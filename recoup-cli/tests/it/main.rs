@@ -12,6 +12,11 @@ mod artifacts;
 /// Collecting: policies in the bundled environments.
 mod collect;
 
+/// Environments: listed, checked, played, exported.
+mod env;
+/// Environments, served to other programs.
+mod serve;
+
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
 

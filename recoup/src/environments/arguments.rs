@@ -67,6 +67,17 @@ impl ArgumentKind {
         }
     }
 
+    /// A value of the type; a string is the given text.
+    pub fn example(self, text: &str) -> Value {
+        match self {
+            Self::String => Value::from(text),
+            Self::Integer | Self::Number => Value::from(1),
+            Self::Boolean => Value::from(true),
+            Self::Array => Value::Array(vec![Value::from(text)]),
+            Self::Object => Value::Object(Map::new()),
+        }
+    }
+
     /// Whether a value is of the type.
     pub fn takes(self, value: &Value) -> bool {
         match self {

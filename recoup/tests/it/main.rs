@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, unreachable_pub)]
 
+/// The admission battery: what is admitted, and which gate stops what.
+#[cfg(feature = "packages")]
+mod admission;
 /// ATIF out and in again: the identity of what the format carries.
 mod atif_round_trip;
 /// canonical-1 against its Python twin, case by case, and its properties.
@@ -50,6 +53,9 @@ mod damaged_files;
 /// What is recognized as a trace, and what stands beside traces and is none.
 mod detection;
 
+/// The bundled environments under CPython, byte for byte.
+#[cfg(feature = "packages")]
+mod python_twin;
 /// Real traces that nobody here wrote: the counts an importer must reproduce.
 mod real_data;
 

@@ -1,0 +1,40 @@
+//! `recoup env list`: the environments that come with the program.
+
+use recoup::environments::bundled;
+use serde_json::json;
+
+use crate::Ended;
+use crate::failure::Failure;
+use crate::printer::{Look, Printer};
+
+/// Prints them, one a line.
+pub(crate) fn list(printer: Printer) -> Result<Ended, Failure> {
+    if !printer.is_json() {
+        let head = format_args!("{:<12} {:<20} {:<16} {}", "NAME", "VERSION", "INTERFACE", "FAMILIES");
+        printer.line(printer.paint(Look::Bold, head));
+    }
+    for name in bundled::names() {
+        let environment = super::super::environment::open(name, false)?;
+        let identity = environment.identity();
+        let manifest = &identity.manifest;
+        if printer.is_json() {
+            printer.json(&json!({
+                "name": manifest.name,
+                "version": identity.version(),
+                "description": manifest.description,
+                "interface": manifest.interface,
+                "families": manifest.families,
+                "licence": manifest.licence,
+                "hash": identity.hash,
+            }));
+        } else {
+            let (version, interface) = (identity.version(), &manifest.interface);
+            printer.line(format_args!(
+                "{name:<12} {version:<20} {interface:<16} {}",
+                manifest.families.join(", ")
+            ));
+            printer.line(printer.paint(Look::Dim, format_args!("  {}", manifest.description)));
+        }
+    }
+    Ok(Ended::Done)
+}

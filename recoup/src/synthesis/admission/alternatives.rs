@@ -1,0 +1,102 @@
+//! Other ways to the goal are as good as the teacher's.
+//!
+//! Two kinds are tried: neighboring calls that show the same in either order are swapped, and calls
+//! that only read are put in before the teacher goes on from where it stands then.
+
+use super::solved::Solved;
+use super::{Battery, Finding, Gate, percent, play};
+use crate::environments::{Action, EnvironmentError, Exchange, Instance, rand};
+use crate::json::Json;
+
+/// Lowest share of alternatives that score 1.0, in percent.
+const ACCEPTED_MIN: f64 = 95.0;
+
+pub(super) struct Alternatives;
+
+impl Gate for Alternatives {
+    fn name(&self) -> &'static str {
+        "alternatives"
+    }
+
+    fn rule(&self) -> &'static str {
+        "solutions with independent calls reordered, and with needless looks, score 1.0 on at least 95 %"
+    }
+
+    fn check(&self, battery: &Battery<'_>) -> Result<Finding, EnvironmentError> {
+        let counted = battery.on_solved(|solved, instance| {
+            let (accepted, total) = reordered(solved, instance)?;
+            let detour = detour(solved, instance)?;
+            Ok((accepted + usize::from(detour == Some(true)), total + usize::from(detour.is_some())))
+        })?;
+        let (accepted, total) = counted.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let rate = percent(accepted, total);
+        Ok(Finding {
+            passed: total > 0 && rate >= ACCEPTED_MIN,
+            figure: format!("{accepted} of {total} alternatives accepted ({rate:.1} %)"),
+        })
+    }
+}
+
+/// Accepted and all solutions with two neighbors swapped that show the same either way.
+fn reordered(solved: &Solved, instance: &mut dyn Instance) -> Result<(usize, usize), EnvironmentError> {
+    let (mut accepted, mut total) = (0, 0);
+    for at in 0..solved.actions.len().saturating_sub(1) {
+        let (this, next) = (&solved.actions[at], &solved.actions[at + 1]);
+        // Words have their place in a conversation, whatever they are answered with.
+        if this == next || [this, next].iter().any(|action| matches!(action, Action::Say(_))) {
+            continue;
+        }
+        let mut actions = solved.actions.clone();
+        actions.swap(at, at + 1);
+        let played = play(instance, &actions)?;
+        let mut shown: Vec<_> = solved.steps.iter().collect();
+        shown.swap(at, at + 1);
+        if played.steps.iter().eq(shown) {
+            total += 1;
+            accepted += usize::from(played.score.score >= 1.0);
+        }
+    }
+    Ok((accepted, total))
+}
+
+/// Whether the teacher still succeeds after some looks around; `None` where there is nothing to look with, or
+/// the looks leave it too few steps.
+fn detour(solved: &Solved, instance: &mut dyn Instance) -> Result<Option<bool>, EnvironmentError> {
+    let looks: Vec<Action> = instance
+        .tools()
+        .iter()
+        .filter(|tool| tool.read_only)
+        .map(|tool| {
+            let arguments = tool.parameters.iter().map(|parameter| {
+                let options = parameter.options.clone().unwrap_or_default();
+                let at = rand(solved.task.seed, &parameter.name, 0, options.len().max(1) as u64) as usize;
+                let value = options.get(at).cloned();
+                (parameter.name.clone(), value.unwrap_or_else(|| parameter.kind.example("it")))
+            });
+            let arguments = serde_json::Value::Object(arguments.collect());
+            Action::call(tool.name.as_str(), Json::from_foreign(&arguments.to_string()))
+        })
+        .collect();
+    if looks.is_empty() {
+        return Ok(None);
+    }
+    let (mut state, _) = instance.start()?;
+    let mut transcript: Vec<Exchange> = Vec::new();
+    let room = solved.task.max_steps.saturating_sub(solved.actions.len() as u64) as usize;
+    let mut looks = looks.into_iter().take(room.min(3));
+    while (transcript.len() as u64) < solved.task.max_steps {
+        let action = match looks.next() {
+            Some(look) => Some(look),
+            None => instance.expert(&state)?,
+        };
+        let Some(action) = action else { break };
+        let (next, step) = instance.step(&state, &action)?;
+        state = next;
+        let done = step.done;
+        transcript.push(Exchange { action, step });
+        if done {
+            break;
+        }
+    }
+    Ok(Some(instance.verify(&state, &transcript)?.score >= 1.0))
+}
