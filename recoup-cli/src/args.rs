@@ -90,6 +90,17 @@ pub(crate) enum Command {
     Gc,
     /// Really delete runs: their records, verdicts and bytes
     Forget(ForgetArgs),
+    /// Run a package for another `recoup`, shut in
+    #[command(hide = true)]
+    EnvWorker(EnvWorkerArgs),
+}
+
+/// How a worker runs.
+#[derive(Debug, Args)]
+pub(crate) struct EnvWorkerArgs {
+    /// Run even where the system cannot shut the process in
+    #[arg(long)]
+    pub trust: bool,
 }
 
 /// What to do about environments.
@@ -121,11 +132,21 @@ pub(crate) struct TaskArgs {
     pub family: Option<String>,
 }
 
+/// Which environment.
+#[derive(Debug, Args)]
+pub(crate) struct NamedArgs {
+    /// Name of a bundled environment, or a folder with an environment.toml
+    pub package: String,
+    /// Run a bridge's program, and a package without walls where the system has none
+    #[arg(long)]
+    pub trust: bool,
+}
+
 /// What to play.
 #[derive(Debug, Args)]
 pub(crate) struct PlayArgs {
-    /// Name of a bundled environment, or a package's folder
-    pub package: String,
+    #[command(flatten)]
+    pub named: NamedArgs,
     #[command(flatten)]
     pub task: TaskArgs,
 }
@@ -133,8 +154,8 @@ pub(crate) struct PlayArgs {
 /// What to write for whom.
 #[derive(Debug, Args)]
 pub(crate) struct EnvExportArgs {
-    /// Name of a bundled environment, or a package's folder
-    pub package: String,
+    #[command(flatten)]
+    pub named: NamedArgs,
     /// Who will read it
     #[arg(long, value_enum)]
     pub to: EnvTarget,
@@ -158,8 +179,8 @@ pub(crate) enum EnvTarget {
 /// What to serve, and where.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Name of a bundled environment, or a package's folder
-    pub package: String,
+    #[command(flatten)]
+    pub named: NamedArgs,
     /// First task; every reset that names no seed takes the next one
     #[command(flatten)]
     pub task: TaskArgs,
@@ -180,8 +201,8 @@ pub(crate) struct ServeArgs {
 /// What to check, and how long.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Name of a bundled environment, or a package's folder
-    pub package: String,
+    #[command(flatten)]
+    pub named: NamedArgs,
     /// Seeds for the gates that play solutions
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub seeds: u64,
@@ -252,9 +273,12 @@ pub(crate) struct RunArgs {
 /// Who acts where, and how often.
 #[derive(Debug, Args)]
 pub(crate) struct CollectArgs {
-    /// Environment: the name of a bundled one
+    /// Environment: the name of a bundled one, or the folder of a package or bridge
     #[arg(long, value_name = "NAME")]
     pub env: String,
+    /// Run a bridge's program, and a package where the system cannot shut it in
+    #[arg(long)]
+    pub trust: bool,
     /// Who acts: `expert`, `random`, `weak:<style>@<rate>`, `mixture:<a>+<b>@<p>`, `scripted:<JSON>`
     #[arg(long, value_name = "POLICY")]
     pub policy: String,

@@ -5,6 +5,7 @@ mod clock;
 mod commands;
 mod failure;
 mod printer;
+mod sandbox;
 mod settings;
 
 use std::process::ExitCode;
@@ -74,5 +75,6 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Verify => commands::verify::verify(&settings, printer),
         Command::Gc => commands::gc::gc(&settings, printer),
         Command::Forget(flags) => commands::forget::forget(flags, &settings, printer),
+        Command::EnvWorker(flags) => commands::env_worker::env_worker(flags),
     }
 }

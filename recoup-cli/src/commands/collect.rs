@@ -14,7 +14,7 @@ use crate::settings::Settings;
 /// Collects, or says what would be collected.
 pub(crate) fn collect(flags: &CollectArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let policy = policies::parse(&flags.policy)?;
-    let environment = environment::open(&flags.env)?;
+    let environment = environment::open(&flags.env, flags.trust)?;
     let plan = Plan {
         tasks: flags.tasks,
         seed: flags.seed,

@@ -3,6 +3,7 @@
 pub(crate) mod collect;
 pub(crate) mod diagnose;
 pub(crate) mod env;
+pub(crate) mod env_worker;
 mod environment;
 pub(crate) mod export;
 pub(crate) mod forget;

@@ -40,3 +40,10 @@ mod failpoints;
 
 /// Nothing that was planted in a trace stands in any file that the program writes.
 mod redaction;
+
+/// Playing a broken environment until it errs.
+#[path = "../../../recoup/tests/it/broken.rs"]
+mod broken;
+/// Packages in a process of their own.
+#[cfg(unix)]
+mod workers;

@@ -113,6 +113,19 @@ pub struct Score {
     pub checks: BTreeMap<String, bool>,
 }
 
+impl Score {
+    /// A score that keeps the rule: from 0 to 1, and above 0.5 exactly for a success.
+    ///
+    /// # Errors
+    /// In words, where it does not.
+    pub fn checked(success: bool, score: f64, checks: BTreeMap<String, bool>) -> Result<Self, String> {
+        if !(0.0..=1.0).contains(&score) || success != (score > 0.5) {
+            return Err(format!("success is {success} and score {score}; a success scores above 0.5"));
+        }
+        Ok(Self { success, score, checks })
+    }
+}
+
 /// A goal that a state fulfills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {

@@ -112,6 +112,25 @@ impl ToolSpec {
         Ok(tools)
     }
 
+    /// Writes the list that [`ToolSpec::read_all`] reads.
+    pub fn write_all(tools: &[Self]) -> String {
+        let tool = |tool: &Self| {
+            // The schema is kept with sorted keys; the parameters know the order in which they were written.
+            let mut schema = tool.schema.to_value();
+            if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+                let ordered = tool.parameters.iter().filter_map(|known| properties.remove_entry(&known.name));
+                *properties = ordered.collect();
+            }
+            serde_json::json!({
+                "name": tool.name,
+                "description": tool.description,
+                "read_only": tool.read_only,
+                "parameters": schema,
+            })
+        };
+        tools.iter().map(tool).collect::<Value>().to_string()
+    }
+
     fn read(value: &Value) -> Result<Self, String> {
         let text = |name: &str| field(value, name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let name = text("name");
@@ -213,6 +232,7 @@ mod tests {
                 {"to":{"type":"string","enum":["north","south"]},"far":{"type":"integer"}},"required":["to"]}}]"#,
         )
         .unwrap();
+        assert_eq!(ToolSpec::read_all("test", &ToolSpec::write_all(&tools)).unwrap(), tools);
         let refused = |tool: &str, arguments: &str| {
             refusal(&tools, tool, &serde_json::from_str(arguments).unwrap()).unwrap_or_default()
         };

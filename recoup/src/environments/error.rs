@@ -22,6 +22,17 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Load,
+        Self::Contract,
+        Self::Crash,
+        Self::Limit,
+        Self::Timeout,
+        Self::Process,
+        Self::Unsupported,
+    ];
+
     /// The fault's code in records and `--json`.
     pub fn code(self) -> &'static str {
         match self {

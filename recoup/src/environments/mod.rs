@@ -7,25 +7,36 @@
 //! * A verifier is a program; no environment calls a model.
 //!
 //! [`Environment`] makes and opens tasks; [`Instance`] is one task opened. [`package`] runs environments
-//! that are data (`environments/README.md`), [`bundled`] are those that come with the program.
+//! that are data (`environments/README.md`), [`bundled`] are those that come with the program, [`worker`]
+//! runs any other package in a process of its own, [`bridge`] drives programs that speak for a simulator.
 
 mod action;
 mod arguments;
+#[cfg(all(feature = "packages", unix))]
+pub mod bridge;
 #[cfg(feature = "packages")]
 pub mod bundled;
 mod chance;
+#[cfg(all(feature = "packages", unix))]
+pub mod child;
 mod error;
 mod manifest;
+#[cfg(all(feature = "packages", unix))]
+mod opening;
 #[cfg(feature = "packages")]
 pub mod package;
 mod state;
 mod task_spec;
+#[cfg(all(feature = "packages", unix))]
+pub mod worker;
 
 pub use self::action::{Action, Exchange, Goal, Score, Step};
 pub use self::arguments::{ArgumentKind, Parameter, ToolSpec};
 pub use self::chance::rand;
 pub use self::error::{EnvironmentError, Fault};
 pub use self::manifest::{Limits, Manifest};
+#[cfg(all(feature = "packages", unix))]
+pub use self::opening::{Opening, open};
 pub use self::state::{CheckpointKind, State};
 pub use self::task_spec::TaskSpec;
 
@@ -102,6 +113,31 @@ pub trait Instance: Send {
     /// gives back the state then. Gives the same bytes as calling [`Instance::step`] again and again;
     /// environments that can keep a state in memory do.
     fn run(&mut self, from: Option<&State>, driver: &mut dyn Driver) -> Result<State, EnvironmentError>;
+
+    /// Takes actions in order, from the start or from a state, until the episode is done. Gives what a
+    /// [`Driver`] would have seen: the start, or nothing new, and then each action taken.
+    fn run_actions(
+        &mut self,
+        from: Option<&State>,
+        actions: &[Action],
+    ) -> Result<(State, Vec<Step>), EnvironmentError> {
+        let mut listed = Listed { actions: actions.iter(), steps: Vec::with_capacity(actions.len() + 1) };
+        let state = self.run(from, &mut listed)?;
+        Ok((state, listed.steps))
+    }
+}
+
+/// Takes the actions of a list.
+struct Listed<'a> {
+    actions: std::slice::Iter<'a, Action>,
+    steps: Vec<Step>,
+}
+
+impl Driver for Listed<'_> {
+    fn act(&mut self, step: &Step, _scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError> {
+        self.steps.push(step.clone());
+        Ok(self.actions.next().cloned())
+    }
 }
 
 /// Chooses actions in [`Instance::run`].

@@ -163,10 +163,24 @@ fn arguments(call: &ToolCall) -> Result<Value, Refusal> {
     if !value.is_object() {
         return Err(Refusal::because("arguments-are-not-an-object"));
     }
-    // A duplicate key or an integer beyond 64 bits would not survive.
-    let exact =
+    // A duplicate key would not survive, and no reader of rows takes an integer beyond 64 bits.
+    let same =
         Json::parse(&call.arguments_raw).is_ok_and(|raw| Json::from_serialize(&value).ok() == Some(raw));
-    if exact { Ok(value) } else { Err(Refusal::because("arguments-are-not-exact-as-an-object")) }
+    if same && has_plain_numbers(&value) {
+        Ok(value)
+    } else {
+        Err(Refusal::because("arguments-are-not-exact-as-an-object"))
+    }
+}
+
+/// Whether every number is a double or an integer of at most 64 bits.
+fn has_plain_numbers(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_i64() || number.is_u64() || number.is_f64(),
+        Value::Array(items) => items.iter().all(has_plain_numbers),
+        Value::Object(members) => members.values().all(has_plain_numbers),
+        _ => true,
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! When two calls are the same action.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::ToolCall;
 
@@ -21,7 +21,10 @@ pub fn same_action(left: &ToolCall, right: &ToolCall) -> bool {
 fn same_value(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
-            left == right || left.as_f64().is_some() && left.as_f64() == right.as_f64()
+            // Two integers are compared as such: as doubles, long ids that differ in a digit would be one.
+            let is_integer = |number: &Number| !number.to_string().contains(['.', 'e', 'E']);
+            let as_doubles = || left.as_f64().is_some() && left.as_f64() == right.as_f64();
+            left == right || !(is_integer(left) && is_integer(right)) && as_doubles()
         }
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same_value(left, right))
@@ -54,6 +57,7 @@ mod tests {
     fn spelling_is_not_a_difference() {
         assert!(same_action(&call(r#"{"a":1,"b":[2]}"#), &call(r#"{ "b":[2.0], "a":1.0 }"#)));
         assert!(!same_action(&call(r#"{"a":1}"#), &call(r#"{"a":"1"}"#)));
+        assert!(!same_action(&call(r#"{"a":9007199254740993}"#), &call(r#"{"a":9007199254740992}"#)));
         assert!(same_action(&call("not json"), &call("not json")));
     }
 }

@@ -16,11 +16,20 @@ mod examples;
 /// Inputs a fuzzer found, run again.
 mod fuzz_cases;
 
+/// Packages that break their contract, each in one way.
+#[cfg(feature = "packages")]
+mod bad_packages;
+/// Bridges: children that keep the protocol and children that do not.
+#[cfg(all(feature = "packages", unix))]
+mod bridges;
+/// Playing a broken environment until it errs; shared with the program's tests.
+#[cfg(feature = "packages")]
+mod broken;
 /// Killing the process, two of them at once.
 mod crash;
 /// Triage and diagnosis: sealed runs, hostile runs, real runs.
 mod diagnosis;
-/// The bundled environments, and what broken packages may not do.
+/// The bundled environments.
 #[cfg(feature = "packages")]
 mod environments;
 /// What must hold for any bytes; shared with the fuzz targets.

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 
 /// Runs the admission battery. The exit code is 1 where a gate fails.
 pub(crate) fn check(flags: &CheckArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
-    let opened = environment::open(&flags.package)?;
+    let opened = environment::open(&flags.named.package, flags.named.trust)?;
     let config = AdmissionConfig {
         seeds: flags.seeds,
         cheater_seeds: flags.cheater_seeds,

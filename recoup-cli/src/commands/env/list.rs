@@ -14,7 +14,7 @@ pub(crate) fn list(printer: Printer) -> Result<Ended, Failure> {
         printer.line(printer.paint(Look::Bold, head));
     }
     for name in bundled::names() {
-        let environment = super::super::environment::open(name)?;
+        let environment = super::super::environment::open(name, false)?;
         let identity = environment.identity();
         let manifest = &identity.manifest;
         if printer.is_json() {

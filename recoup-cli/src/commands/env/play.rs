@@ -30,7 +30,7 @@ other words          say them (`:say` before words that begin with a tool's name
 
 /// Plays one task until the input ends.
 pub(crate) fn play(flags: &PlayArgs, printer: Printer) -> Result<Ended, Failure> {
-    let environment = environment::open(&flags.package)?;
+    let environment = environment::open(&flags.named.package, flags.named.trust)?;
     let seed = seed_of(&*environment, &flags.task)?;
     let episode = Episode::start(&*environment, seed, flags.task.difficulty)?;
     let mut table = Table { environment: &*environment, episode, past: Vec::new(), printer };

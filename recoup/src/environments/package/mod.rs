@@ -11,6 +11,7 @@ mod screen;
 mod session;
 mod tree;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use self::program::Program;
@@ -37,29 +38,23 @@ impl PackageFiles {
     /// # Errors
     /// A [`Fault::Load`] where a file is missing, not UTF-8, too long, or the policy's name is not a plain
     /// file name beside the manifest.
-    pub fn read(folder: &std::path::Path) -> Result<Self, EnvironmentError> {
-        let shown = folder.display().to_string();
-        let load = |message: String| EnvironmentError::new(&shown, Fault::Load, message);
-        let read = |name: &str| {
-            let path = folder.join(name);
-            let length = path.metadata().map_err(|error| load(format!("{name}: {error}")))?.len();
-            if length > screen::SOURCE_MAX {
-                return Err(load(format!(
-                    "{name} has {length} bytes; at most {} are read",
-                    screen::SOURCE_MAX
-                )));
-            }
-            std::fs::read_to_string(&path).map_err(|error| load(format!("{name}: {error}")))
-        };
-        let manifest = read("environment.toml")?;
-        let policy = match parse_manifest(&shown, &manifest)?.policy {
-            None => None,
-            Some(name) if name.contains(['/', '\\']) || name.starts_with('.') => {
-                return Err(load(format!("policy {name:?} is not a file beside environment.toml")));
-            }
-            Some(name) => Some(read(&name)?),
-        };
-        Ok(Self { manifest, program: read("environment.star")?, policy })
+    pub fn read(folder: &Path) -> Result<Self, EnvironmentError> {
+        let manifest = read_text(folder, "environment.toml")?;
+        let policy = read_policy(folder, &parse_manifest(&folder.display().to_string(), &manifest)?)?;
+        Ok(Self { manifest, program: read_text(folder, "environment.star")?, policy })
+    }
+
+    /// What the package says of itself; nothing of its program is looked at.
+    ///
+    /// # Errors
+    /// A [`Fault::Load`] where the manifest is wrong.
+    pub fn identity(&self) -> Result<Identity, EnvironmentError> {
+        Ok(Identity {
+            hash: self.hash(),
+            manifest: parse_manifest("environment.toml", &self.manifest)?,
+            policy: self.policy.clone(),
+            checkpoint: CheckpointKind::Snapshot,
+        })
     }
 
     /// Hash of everything that decides the package's behavior.
@@ -69,7 +64,32 @@ impl PackageFiles {
     }
 }
 
-fn parse_manifest(environment: &str, text: &str) -> Result<Manifest, EnvironmentError> {
+/// A text file of an environment's folder.
+pub(super) fn read_text(folder: &Path, name: &str) -> Result<String, EnvironmentError> {
+    let load = |message: String| {
+        EnvironmentError::new(&folder.display().to_string(), Fault::Load, format!("{name}{message}"))
+    };
+    let path = folder.join(name);
+    let length = path.metadata().map_err(|error| load(format!(": {error}")))?.len();
+    if length > screen::SOURCE_MAX {
+        return Err(load(format!(" has {length} bytes; at most {} are read", screen::SOURCE_MAX)));
+    }
+    std::fs::read_to_string(&path).map_err(|error| load(format!(": {error}")))
+}
+
+/// The written policy that a manifest names.
+pub(super) fn read_policy(folder: &Path, manifest: &Manifest) -> Result<Option<String>, EnvironmentError> {
+    match &manifest.policy {
+        None => Ok(None),
+        Some(name) if name.contains(['/', '\\']) || name.starts_with('.') => {
+            let message = format!("policy {name:?} is not a file beside environment.toml");
+            Err(EnvironmentError::new(&folder.display().to_string(), Fault::Load, message))
+        }
+        Some(name) => read_text(folder, name).map(Some),
+    }
+}
+
+pub(super) fn parse_manifest(environment: &str, text: &str) -> Result<Manifest, EnvironmentError> {
     let load = |message: String| {
         EnvironmentError::new(environment, Fault::Load, format!("environment.toml: {message}"))
     };
@@ -91,14 +111,9 @@ impl Package {
     /// # Errors
     /// A [`Fault::Load`] with file and line.
     pub fn load(files: &PackageFiles) -> Result<Self, EnvironmentError> {
-        let manifest = parse_manifest("environment.toml", &files.manifest)?;
+        let identity = files.identity()?;
+        let manifest = &identity.manifest;
         let program = Program::load(&manifest.name, &files.program, manifest.limits)?;
-        let identity = Identity {
-            hash: files.hash(),
-            manifest,
-            policy: files.policy.clone(),
-            checkpoint: CheckpointKind::Snapshot,
-        };
         Ok(Self { identity, program: Arc::new(program) })
     }
 }

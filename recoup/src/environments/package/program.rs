@@ -247,7 +247,10 @@ impl<'v, 'a, 'e: 'a> Caller<'v, 'a, 'e> {
         let result = call(&mut self.eval);
         let ticks = self.eval.get_total_tick_count() - ticks;
         let bytes = self.eval.heap().allocated_bytes().saturating_sub(bytes);
-        let exceeded = |message: String| Err(EnvironmentError::new(self.environment, Fault::Limit, message));
+        let at = result.as_ref().err().and_then(place);
+        let exceeded = |message: String| {
+            Err(EnvironmentError { at, ..EnvironmentError::new(self.environment, Fault::Limit, message) })
+        };
         if ticks > self.limits.ticks || self.looks.get() == 0 {
             return exceeded(format!("{what} takes more than {} ticks", self.limits.ticks));
         }
@@ -267,10 +270,10 @@ fn told(environment: &str, error: &starlark::Error, fault: Fault) -> Environment
     };
     let mut message = error.without_diagnostic().to_string();
     message.truncate(message.floor_char_boundary(2000));
-    EnvironmentError {
-        environment: environment.to_owned(),
-        fault,
-        at: error.span().map(|span| format!("{}:{}", span.filename(), span.resolve_span().begin.line + 1)),
-        message,
-    }
+    EnvironmentError { environment: environment.to_owned(), fault, at: place(error), message }
+}
+
+/// File and line of an error.
+fn place(error: &starlark::Error) -> Option<String> {
+    error.span().map(|span| format!("{}:{}", span.filename(), span.resolve_span().begin.line + 1))
 }

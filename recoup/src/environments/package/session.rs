@@ -1,5 +1,6 @@
 //! An opened task: every function through bytes, and whole runs in the interpreter's heap.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use starlark::values::dict::{AllocDict, DictRef};
@@ -194,6 +195,9 @@ impl<'v> Play<'v, '_, '_, '_> {
 
     fn state(&self, state: Value<'v>) -> Result<State, EnvironmentError> {
         let json = self.calls.write(state, "the state")?;
+        if tree::is_shared(state, &mut HashSet::new()) {
+            return Err(self.calls.broken("the state holds one list or dict at two places".to_owned()));
+        }
         let most = self.program.limits().state_bytes;
         if json.len() as u64 > most {
             let message = format!("the state has {} bytes; at most {most} are allowed", json.len());
@@ -223,18 +227,13 @@ impl<'v> Play<'v, '_, '_, '_> {
         let number = self.field(&fields, "score", Function::Verify)?;
         let number = UnpackFloat::unpack_value(number).ok().flatten().map(|float| float.0);
         let score = number.ok_or_else(|| self.calls.broken("verify: `score` is no number".to_owned()))?;
-        if !(0.0..=1.0).contains(&score) || success != (score > 0.5) {
-            let message =
-                format!("verify: success is {success} and score {score}; a success scores above 0.5");
-            return Err(self.calls.broken(message));
-        }
         let checks = DictRef::from_value(self.field(&fields, "checks", Function::Verify)?);
         let checks = checks.ok_or_else(|| self.calls.broken("verify: `checks` is no dict".to_owned()))?;
         let checks =
             checks.iter().map(|(name, passed)| Some((name.unpack_str()?.to_owned(), passed.unpack_bool()?)));
         let checks = checks.collect::<Option<_>>();
         let checks = checks.ok_or_else(|| self.calls.broken("verify: a check is no bool".to_owned()))?;
-        Ok(Score { success, score, checks })
+        Score::checked(success, score, checks).map_err(|what| self.calls.broken(format!("verify: {what}")))
     }
 
     fn goals(&self, goals: Value<'v>) -> Result<Vec<Goal>, EnvironmentError> {

@@ -3,13 +3,14 @@
 //! Text is read straight into the interpreter's heap: an episode that goes through bytes does this at
 //! every step.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use starlark::values::dict::{AllocDict, DictRef};
 use starlark::values::float::UnpackFloat;
 use starlark::values::list::{AllocList, ListRef};
 use starlark::values::tuple::TupleRef;
-use starlark::values::{Heap, UnpackValue, Value};
+use starlark::values::{Heap, UnpackValue, Value, ValueIdentity};
 
 use crate::canonical::{write_float, write_string};
 
@@ -99,6 +100,19 @@ pub(super) fn write(out: &mut String, value: Value<'_>, depth: usize) -> Result<
         });
     }
     Ok(())
+}
+
+/// Whether a list or dict stands at two places of a value. Its JSON would be two, so what a step changes
+/// would depend on whether the state was kept or restored. What is frozen cannot be changed.
+pub(super) fn is_shared<'v>(value: Value<'v>, met: &mut HashSet<ValueIdentity<'v>>) -> bool {
+    let mut again = |value: Value<'v>| value.unpack_frozen().is_none() && !met.insert(value.identity());
+    if let Some(members) = DictRef::from_value(value) {
+        return again(value) || members.values().any(|member| is_shared(member, met));
+    }
+    if let Some(items) = ListRef::from_value(value) {
+        return again(value) || items.iter().any(|item| is_shared(item, met));
+    }
+    false
 }
 
 fn write_items(out: &mut String, items: &[Value<'_>], depth: usize) -> Result<(), String> {

@@ -59,8 +59,8 @@ impl Exported<'_> {
 
 /// Checks the environment and writes it.
 pub(crate) fn export(flags: &EnvExportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
-    let opened = environment::open(&flags.package)?;
-    let files = environment::files(&flags.package)?;
+    let opened = environment::open(&flags.named.package, flags.named.trust)?;
+    let files = environment::files(&flags.named.package)?;
     let exported = Exported { environment: &*opened, files, seeds: flags.seeds };
     let files = match flags.to {
         EnvTarget::Harbor => harbor::files(&exported)?,
@@ -112,7 +112,7 @@ fn require_admitted(
         .collect();
     Err(Failure::user(format!("{} is not admitted:{}", admission.package, failed.concat()))
         .code("not-admitted")
-        .hint(format!("`recoup env check {}` shows every gate and its rule", flags.package)))
+        .hint(format!("`recoup env check {}` shows every gate and its rule", flags.named.package)))
 }
 
 /// Files that are not there yet.

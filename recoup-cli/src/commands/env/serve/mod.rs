@@ -44,7 +44,7 @@ pub(crate) fn serve(flags: &ServeArgs, printer: Printer) -> Result<Ended, Failur
             .code("no-token")
             .hint("set one with `--token` or RECOUP_SERVE_TOKEN, or leave `--host` out"));
     }
-    let environment = environment::open(&flags.package)?;
+    let environment = environment::open(&flags.named.package, flags.named.trust)?;
     let seed = seed_of(&*environment, &flags.task)?;
     if flags.mcp {
         let mut episode = Episode::start(&*environment, seed, flags.task.difficulty)?;
