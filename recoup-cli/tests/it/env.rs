@@ -189,3 +189,37 @@ fn an_export_never_overwrites() {
     assert_eq!(std::fs::read_to_string(bench.path("out/pyproject.toml")).unwrap(), "mine");
     assert_eq!(std::fs::read_to_string(readme).unwrap(), "mine");
 }
+
+#[test]
+fn a_folder_is_checked_and_exported_only_when_admitted() {
+    let bench = Bench::new();
+    let fixture =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../recoup/tests/fixtures/environments/dials");
+    let program = std::fs::read_to_string(fixture.join("environment.star")).unwrap();
+    for (folder, program) in [("good", program.clone()), ("paid", program.replace("else 0.0,", "else 0.1,"))]
+    {
+        let manifest = std::fs::read(fixture.join("environment.toml")).unwrap();
+        bench.write(&format!("{folder}/environment.toml"), manifest);
+        bench.write(&format!("{folder}/environment.star"), program);
+    }
+    let seeds = ["--seeds", "60", "--cheater-seeds", "60", "--trust", "--json"];
+    assert_eq!(bench.json(&[&["env", "check", "good"][..], &seeds].concat(), 0)["admitted"], true);
+    let refused = bench.json(&[&["env", "check", "paid"][..], &seeds].concat(), 1);
+    let failed = refused["gates"].as_array().unwrap().iter().filter(|gate| gate["passed"] == false);
+    assert_eq!(failed.map(|gate| &gate["name"]).collect::<Vec<_>>(), ["no-op", "cheaters"]);
+
+    let export = |folder: &str| {
+        bench.output(&["env", "export", folder, "--trust", "--to", "harbor", "--out", "out", "--seeds", "2"])
+    };
+    let output = export("paid");
+    assert_eq!(output.status.code(), Some(2), "{}", bench.render(&output));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("is not admitted:\n  no-op: ") && said.contains("hint: `recoup env check paid`"),
+        "{said}"
+    );
+    assert!(!bench.path("out").exists());
+    let output = export("good");
+    assert_eq!(output.status.code(), Some(0), "{}", bench.render(&output));
+    assert!(bench.path("out/dials-three-0/task.toml").is_file());
+}

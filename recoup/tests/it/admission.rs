@@ -104,7 +104,8 @@ fn a_package_that_knows_one_way_only_is_stopped() {
 
 #[test]
 fn a_package_whose_state_shares_its_parts_is_stopped() {
-    // Two names of one list: in memory both grow, in a restored copy one.
+    // Two names of one list: in memory both would grow, in a restored copy one. The host refuses such a state, so
+    // there is no run for any gate.
     let shared = [
         (
             "        \"state\": {\"dials\": {name: 0 for name in DIALS}, \"pressed\": False},\n",
@@ -119,7 +120,7 @@ fn a_package_whose_state_shares_its_parts_is_stopped() {
             "        state[\"log\"].append(arguments[\"dial\"])\n        state[\"dials\"][arguments[\"dial\"]] =",
         ),
     ];
-    assert_eq!(failed_when(&shared), ["deterministic"]);
+    assert_eq!(failed_when(&shared).len(), 10);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Battery, Finding, Gate, percent};
-use crate::environments::EnvironmentError;
+use crate::environments::{Action, EnvironmentError};
 
 /// Lowest share of different tasks, in percent.
 const DISTINCT_MIN: f64 = 95.0;
@@ -24,7 +24,7 @@ impl Gate for Distinct {
         let tasks: BTreeSet<_> = solved
             .iter()
             .map(|solved| {
-                let actions: Vec<String> = solved.actions.iter().map(|action| action.to_json()).collect();
+                let actions: Vec<String> = solved.actions.iter().map(Action::to_json).collect();
                 (&solved.task.goal, &solved.first_observation, actions)
             })
             .collect();

@@ -1,6 +1,7 @@
 //! What is hidden is not told.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -45,7 +46,7 @@ impl Gate for NoLeak {
         let count = leaks.iter().flatten().count();
         let mut figure = format!("{count} of {} seeds leak", leaks.len());
         if let Some(first) = leaks.iter().flatten().next() {
-            figure.push_str(&format!(", such as {first:?}"));
+            let _ = write!(figure, ", such as {first:?}");
         }
         Ok(Finding { passed: count == 0, figure })
     }

@@ -1,5 +1,7 @@
 //! The teacher solves every seed, within the budget of the task.
 
+use std::fmt::Write as _;
+
 use super::{Battery, Finding, Gate};
 use crate::environments::EnvironmentError;
 
@@ -20,15 +22,14 @@ impl Gate for Solvable {
         let count = solved.iter().filter(|solved| solved.score.score >= 1.0).count();
         let steps: usize = solved.iter().map(|solved| solved.actions.len()).sum();
         let mut figure = format!("{count} of {} seeds", solved.len());
-        match unsolved {
-            Some(first) => figure.push_str(&format!(
+        let _ = match unsolved {
+            Some(first) => write!(
+                figure,
                 "; not seed {} at difficulty {}, which scores {}",
                 first.task.seed, first.task.difficulty, first.score.score
-            )),
-            None => {
-                figure.push_str(&format!(", {:.1} steps each", steps as f64 / solved.len().max(1) as f64))
-            }
-        }
+            ),
+            None => write!(figure, ", {:.1} steps each", steps as f64 / solved.len().max(1) as f64),
+        };
         Ok(Finding { passed: unsolved.is_none() && !solved.is_empty(), figure })
     }
 }

@@ -3,6 +3,7 @@
 //! One thread a connection, blocking: an environment's step blocks anyway. There are no chunked
 //! bodies, no compression, no pipelining; what a client may not send is refused with its reason.
 
+use std::fmt::Write as _;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
@@ -173,13 +174,14 @@ impl Response {
         };
         let mut text = format!("HTTP/1.1 {} {reason}\r\n", self.status);
         for (name, value) in &self.headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            let _ = write!(text, "{name}: {value}\r\n");
         }
         if !matches!(self.status, 101 | 204) {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: {}\r\n",
                 self.body.len()
-            ));
+            );
         }
         text.push_str("\r\n");
         text.push_str(&self.body);

@@ -70,10 +70,10 @@ fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for chunk in bytes.chunks(3) {
-        let number = chunk.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte))
+        let number = chunk.iter().fold(0_u32, |number, byte| (number << 8) | u32::from(*byte))
             << (8 * (3 - chunk.len()));
         for place in 0..4 {
-            let digit = number >> (18 - 6 * place) & 63;
+            let digit = (number >> (18 - 6 * place)) & 63;
             out.push(if place > chunk.len() { '=' } else { char::from(DIGITS[digit as usize]) });
         }
     }
@@ -130,7 +130,7 @@ impl Socket<'_> {
         let short = head[1] & 0x7F;
         let is_control = kind & 0x8 != 0;
         // Reserved bits belong to extensions; a client masks; control frames are short and whole.
-        if head[0] & 0x70 != 0 || !masked || is_control && (!last || short > 125) {
+        if head[0] & 0x70 != 0 || !masked || (is_control && (!last || short > 125)) {
             return Err(Ended::Close(BROKEN));
         }
         let mut long = [0; 8];
