@@ -10,6 +10,7 @@ from twin import solved
 vf = pytest.importorskip("verifiers.v1")
 from mcp import Client  # noqa: E402
 from mcp.server.mcpserver import MCPServer  # noqa: E402
+from verifiers.v1.envs.single_agent import SingleAgentEnvConfig  # noqa: E402
 from verifiers.v1.state import state_cls  # noqa: E402
 from verifiers.v1.trace import AgentInfo, TraceTask  # noqa: E402
 
@@ -21,7 +22,7 @@ def tasks(binary, tmp_path_factory):
     out = tmp_path_factory.mktemp("verifiers")
     call(binary, "env", "export", "quest", "--to", "verifiers", "--out", out, "--seeds", str(SEEDS))
     sys.path.insert(0, str(out))
-    environment = vf.load_environment(vf.EnvConfig(taskset={"id": "recoup_quest"}))
+    environment = vf.load_environment(SingleAgentEnvConfig(taskset={"id": "recoup_quest"}))
     return list(environment.taskset)
 
 
