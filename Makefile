@@ -48,7 +48,7 @@ $(GOLDEN)/ready: recoup/tests/golden/requirements.txt
 
 # JSON Schemas of what recoup writes, from the types that write it; a test fails where they are stale.
 schemas:
-	UPDATE_SCHEMAS=1 $(CARGO) test --release --locked -p recoup --lib schemas
+	UPDATE_SCHEMAS=1 $(CARGO) test --release --locked --workspace --lib schemas
 
 # The example runs are generated; this fails where the files are not what their script writes.
 examples:

@@ -271,7 +271,9 @@ fn what_the_format_cannot_hold_is_a_loss() {
     let mut losses = Vec::new();
     let document = atif(&run, &mut losses);
     let fields: Vec<&str> = losses.iter().map(|loss| loss.field.as_str()).collect();
-    assert_eq!(fields, ["big", "branches", "hidden", "message", "tool_calls"]);
+    // With packages compiled in, `serde_json` keeps every digit.
+    let lost = ["big", "branches", "hidden", "message", "tool_calls"];
+    assert_eq!(fields, lost[usize::from(cfg!(feature = "packages"))..]);
     assert!(!document.to_string().contains("42"), "answers never leave");
 }
 

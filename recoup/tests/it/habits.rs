@@ -25,6 +25,8 @@ const SIGNS: &[(&str, &[&str], f64)] = &[
             "mutation-without-lookup",
             "ungrounded-argument",
             "premature-stop",
+            "missing-submission",
+            "unverified-mutation",
         ],
         0.7,
     ),
@@ -32,11 +34,11 @@ const SIGNS: &[(&str, &[&str], f64)] = &[
     ("wrong-variant", &["deviating-mutation", "unaddressed-error", "repeated-call", "limit-reached"], 0.7),
     ("premature-stop", &["premature-stop", "missing-submission"], 0.7),
     ("ignored-error", &["repeated-call", "unaddressed-error"], 0.9),
-    ("budget-overrun", &["repeated-call", "loop", "limit-reached"], 0.9),
+    ("budget-overrun", &["repeated-call", "loop", "limit-reached"], 0.7),
     ("lost-state", &["repeated-call", "deviating-mutation", "unaddressed-error", "limit-reached"], 0.7),
     ("hallucinated-tool", &["unknown-tool"], 0.95),
     ("malformed-call", &["schema-violation"], 0.95),
-    ("false-claim", &["claimed-action", "premature-stop"], 0.7),
+    ("false-claim", &["claimed-action", "premature-stop", "missing-submission"], 0.7),
     ("loop", &["loop", "repeated-call"], 0.9),
 ];
 
