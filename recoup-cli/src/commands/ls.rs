@@ -1,6 +1,7 @@
 //! `recoup ls`: one line a run.
 
-use recoup::importers::{IMPORTERS, Importer};
+use recoup::importers::IMPORTERS;
+use recoup::rollout;
 use recoup::store::{Filter, Page, Row};
 use recoup::trajectory::Status;
 use recoup::verdict::{Class, Party, Side};
@@ -66,6 +67,9 @@ fn line(row: &Row, printer: Printer) -> String {
 
 /// The filter that the flags mean.
 fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
+    // What is read, and what policies leave.
+    let formats: Vec<&str> =
+        IMPORTERS.iter().map(|importer| importer.format()).chain([rollout::FORMAT]).collect();
     Ok(Filter {
         outcome: outcome(flags.outcome.as_deref())?,
         blame: word("blame", flags.blame.as_deref(), &Party::ALL, Party::as_str)?,
@@ -76,7 +80,7 @@ fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
             &[Side::Train, Side::Validation, Side::Test, Side::Excluded],
             Side::as_str,
         )?,
-        format: word("format", flags.format.as_deref(), IMPORTERS, Importer::format)?,
+        format: word("format", flags.format.as_deref(), &formats, |name| name)?,
         agent: flags.agent.clone(),
         model: flags.model.clone(),
         task: flags.task.clone(),
