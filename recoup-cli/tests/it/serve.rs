@@ -84,7 +84,7 @@ impl Socket {
         match payload.len() {
             length @ 0..126 => frame.push(0x80 | length as u8),
             length @ 126..0x1_0000 => {
-                frame.push(0x80 | 126);
+                frame.push(0x80 | 0x7e);
                 frame.extend((length as u16).to_be_bytes());
             }
             length => {

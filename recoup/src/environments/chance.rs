@@ -16,7 +16,7 @@ pub fn rand(seed: u64, stream: &str, counter: u64, n: u64) -> u64 {
     });
     let x = mix(mix(seed.wrapping_add(GOLDEN)) ^ name);
     let x = mix(x.wrapping_add(counter.wrapping_add(1).wrapping_mul(GOLDEN)));
-    (u128::from(x) * u128::from(n) >> 64) as u64
+    ((u128::from(x) * u128::from(n)) >> 64) as u64
 }
 
 #[cfg(test)]

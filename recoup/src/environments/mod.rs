@@ -168,12 +168,11 @@ pub fn run_by_value(
     from: Option<&State>,
     driver: &mut dyn Driver,
 ) -> Result<State, EnvironmentError> {
-    let (mut state, mut step) = match from {
-        Some(state) => (state.clone(), Step::resumed()),
-        None => {
-            let (state, observation) = instance.start()?;
-            (state, Step { observation, ..Step::resumed() })
-        }
+    let (mut state, mut step) = if let Some(state) = from {
+        (state.clone(), Step::resumed())
+    } else {
+        let (state, observation) = instance.start()?;
+        (state, Step { observation, ..Step::resumed() })
     };
     loop {
         let scene = &mut ValueScene { instance: &mut *instance, state: &state };

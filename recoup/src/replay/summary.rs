@@ -122,7 +122,7 @@ pub fn summarize<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a ReplayPair)>,
                 *summary.reasons.entry(reason.code.clone()).or_default() += 1;
             }
             None => {
-                groups.entry((pair.injected, pair.config_hash.to_string())).or_default().push((task, pair))
+                groups.entry((pair.injected, pair.config_hash.to_string())).or_default().push((task, pair));
             }
         }
     }

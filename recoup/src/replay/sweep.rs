@@ -66,7 +66,7 @@ pub fn sweep(
     let mut flips = Vec::with_capacity(count);
     let mut p_values = Vec::with_capacity(count);
     for (turn, corrected) in tested {
-        let (flip, p) = flip(matched, reopened, checkpoints, turn, corrected, (plan, count))?;
+        let (flip, p) = flip(matched, reopened, checkpoints, turn, &corrected, (plan, count))?;
         flips.push(flip);
         p_values.push(p);
     }
@@ -169,7 +169,7 @@ fn flip(
     reopened: &mut Reopened,
     checkpoints: &Checkpoints,
     turn: usize,
-    corrected: Action,
+    corrected: &Action,
     (plan, tested): (SweepPlan, usize),
 ) -> Result<(Flip, f64), ReplayError> {
     let deterministic = matched.policy.is_deterministic();

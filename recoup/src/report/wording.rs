@@ -1,5 +1,7 @@
 //! The words and figures that the page and the Markdown share, so that they cannot disagree.
 
+use std::fmt::Write as _;
+
 use super::model::{Breakdown, Group, Headline, Outcomes, Rate, Replays, Report};
 use crate::replay::Comparison;
 use crate::trajectory::Status;
@@ -89,7 +91,7 @@ pub(super) fn replayed(replays: &Replays) -> String {
     if !replays.unsupported.is_empty() {
         let reasons: Vec<String> =
             replays.unsupported.iter().map(|(code, count)| format!("{} {code}", number(*count))).collect();
-        text.push_str(&format!(" Not replayed: {}.", reasons.join(", ")));
+        let _ = write!(text, " Not replayed: {}.", reasons.join(", "));
     }
     if !replays.claims.is_empty() {
         let claims: Vec<String> = replays
@@ -97,7 +99,7 @@ pub(super) fn replayed(replays: &Replays) -> String {
             .iter()
             .map(|(rung, count)| format!("{} {}", number(*count), rung.replace('_', " ")))
             .collect();
-        text.push_str(&format!(" Diagnoses by what is proved: {}.", claims.join(", ")));
+        let _ = write!(text, " Diagnoses by what is proved: {}.", claims.join(", "));
     }
     text
 }

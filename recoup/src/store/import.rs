@@ -240,7 +240,9 @@ impl Import<'_> {
 /// A plan for nothing yet. Another process may have dropped what had no run yet, so nothing counts as
 /// written.
 fn anew(version: i64, batch: &mut [Waiting]) -> Result<Plan, StoreError> {
-    batch.iter_mut().for_each(|waiting| waiting.written.clear());
+    for waiting in batch.iter_mut() {
+        waiting.written.clear();
+    }
     Plan::new(version)
 }
 

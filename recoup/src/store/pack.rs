@@ -83,13 +83,12 @@ impl Packer {
             self.close(pack, &raw)?;
             self.spare.push(raw);
         }
-        let (pack, raw) = match self.open[kind as usize].take() {
-            Some(open) => open,
-            None => {
-                let mut raw = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(PACK_BYTES));
-                raw.clear();
-                (self.reserve(kind), raw)
-            }
+        let (pack, raw) = if let Some(open) = self.open[kind as usize].take() {
+            open
+        } else {
+            let mut raw = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(PACK_BYTES));
+            raw.clear();
+            (self.reserve(kind), raw)
         };
         let (pack, raw) = self.open[kind as usize].insert((pack, raw));
         let place = Place { pack: *pack, offset: raw.len(), len: bytes.len() };

@@ -22,7 +22,7 @@ fn each_is_an_error_that_names_its_place() {
         let error = played().unwrap_or_else(Some);
         let told = error.map_or_else(|| "no error".to_owned(), |error| told(&error));
         let told = told.replace(folder.to_str().unwrap(), "FOLDER");
-        list.push_str(&format!("{name}: {told}\n"));
+        list.extend([&*name, ": ", &*told, "\n"]);
     }
     assert!(!list.contains(": no error"), "{list}");
     insta::assert_snapshot!(list);

@@ -37,10 +37,8 @@ fn each_bad_child_is_an_error_and_the_next_one_goes_on() {
             Ok(environment) => first_error(&*environment),
             Err(error) => Some(error),
         };
-        list.push_str(&format!(
-            "{name}: {}\n",
-            error.map_or_else(|| "no error".to_owned(), |error| told(&error))
-        ));
+        let told = error.map_or_else(|| "no error".to_owned(), |error| told(&error));
+        list.extend([name, ": ", &told, "\n"]);
     }
     insta::assert_snapshot!(list);
 }

@@ -88,7 +88,9 @@ fn detectors_see_every_habit() {
                     found.findings.into_iter().map(|finding| finding.detector).collect();
                 failed += 1;
                 seen += usize::from(signs.iter().any(|sign| names.contains(*sign)));
-                names.into_iter().for_each(|name| *fired.entry(name).or_default() += 1);
+                for name in names {
+                    *fired.entry(name).or_default() += 1;
+                }
             }
             let line = format!("{name} {}: {seen} of {failed} failed runs; {fired:?}", style.name());
             eprintln!("{line}");

@@ -220,7 +220,7 @@ fn an_episode_continues_from_any_turn_as_it_went() {
 fn advice_is_given_once_and_a_forced_turn_is_taken_unasked() {
     struct Listener(std::sync::Mutex<Vec<bool>>);
     impl Policy for Listener {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "listener"
         }
 
@@ -256,7 +256,7 @@ fn advice_is_given_once_and_a_forced_turn_is_taken_unasked() {
 fn calls_behind_the_end_of_the_episode_come_too_late() {
     struct Hasty;
     impl Policy for Hasty {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "hasty"
         }
 
@@ -281,7 +281,7 @@ fn calls_behind_the_end_of_the_episode_come_too_late() {
 fn budgets_end_an_episode() {
     struct Costly;
     impl Policy for Costly {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "costly"
         }
 

@@ -93,7 +93,7 @@ impl Table<'_> {
                 "score" => self.show_score()?,
                 "help" => HELP.lines().for_each(|line| self.printer.note(line)),
                 other => {
-                    self.printer.note(format_args!("there is no command `:{other}`; `:help` lists them"))
+                    self.printer.note(format_args!("there is no command `:{other}`; `:help` lists them"));
                 }
             },
         }

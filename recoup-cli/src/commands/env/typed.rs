@@ -97,18 +97,18 @@ mod tests {
         Typed::read(line, &ToolSpec::read_all("test", tools).unwrap())
     }
 
-    fn put(arguments: &str) -> Result<Typed, String> {
-        Ok(Typed::Act(Action::call("put", Json::parse(arguments).unwrap())))
+    fn put(arguments: &str) -> Typed {
+        Typed::Act(Action::call("put", Json::parse(arguments).unwrap()))
     }
 
     #[test]
     fn arguments_are_words_numbers_or_json() {
-        assert_eq!(read("put item=red apple count=2"), put(r#"{"item":"red apple","count":2}"#));
-        assert_eq!(read(r#"put item="a=b" tags=["x", "y"]"#), put(r#"{"item":"a=b","tags":["x","y"]}"#));
-        assert_eq!(read(r#"put {"count": 2}"#), put(r#"{"count":2}"#));
-        assert_eq!(read("put"), put("{}"));
+        assert_eq!(read("put item=red apple count=2"), Ok(put(r#"{"item":"red apple","count":2}"#)));
+        assert_eq!(read(r#"put item="a=b" tags=["x", "y"]"#), Ok(put(r#"{"item":"a=b","tags":["x","y"]}"#)));
+        assert_eq!(read(r#"put {"count": 2}"#), Ok(put(r#"{"count":2}"#)));
+        assert_eq!(read("put"), Ok(put("{}")));
         // The environment says what is wrong with a value.
-        assert_eq!(read("put item=7 count=two"), put(r#"{"item":"7","count":"two"}"#));
+        assert_eq!(read("put item=7 count=two"), Ok(put(r#"{"item":"7","count":"two"}"#)));
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl BridgeInstance {
             self.begin(talk, snapshot.as_deref(), prefixes.get(from).map_or(START, String::as_str))?;
         }
         for (prefix, action) in prefixes.iter().zip(actions).skip(from) {
-            let shown = self.take(talk, prefix, action)?;
+            let shown = self.take(talk, prefix, &action)?;
             let after = talk.at.as_ref().map(|(_, prefix)| prefix.as_str());
             if shown.done && after != Some(state.as_str()) {
                 talk.at = None;
@@ -145,9 +145,9 @@ impl BridgeInstance {
     }
 
     /// Takes an action where the program stands, and compares what it shows with what it showed before.
-    fn take(&mut self, talk: &mut Talk, before: &str, action: Value) -> Result<Shown, EnvironmentError> {
+    fn take(&mut self, talk: &mut Talk, before: &str, action: &Value) -> Result<Shown, EnvironmentError> {
         let after = with(before, &action.to_string());
-        let shown = talk.step(&action)?;
+        let shown = talk.step(action)?;
         let most = self.shared.identity.manifest.limits.observation_bytes;
         if shown.observation.len() as u64 > most {
             talk.at = None;
@@ -217,7 +217,7 @@ impl Instance for BridgeInstance {
         let action =
             serde_json::from_str(&action.to_json()).map_err(|error| self.broken(error.to_string()))?;
         self.at(state, |instance, talk| {
-            let shown = instance.take(talk, state.as_str(), action)?;
+            let shown = instance.take(talk, state.as_str(), &action)?;
             let after =
                 talk.at.as_ref().map_or_else(|| state.clone(), |(_, prefix)| State::new(prefix.as_str()));
             Ok((after, Step { observation: shown.observation, is_error: shown.is_error, done: shown.done }))

@@ -1,5 +1,7 @@
 //! What packages are given: the language's own functions, and the host's.
 
+#![expect(clippy::unnecessary_wraps, reason = "the macro wants a `Result` of every function")]
+
 use std::collections::HashMap;
 use std::num::NonZeroI32;
 use std::sync::LazyLock;

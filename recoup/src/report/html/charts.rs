@@ -185,14 +185,13 @@ pub(super) fn difference(
 }
 
 /// The labels under a column of differences, as the last of the rows.
-pub(super) fn difference_axis(out: &mut String) -> fmt::Result {
+pub(super) fn difference_axis(out: &mut String) {
     out.push_str(
         "<div class=\"row scale-end\"><div class=what></div><div class=chart>\
          <svg class=axis width=\"100%\" height=16 aria-hidden=true><text x=0 y=12>−100</text>\
          <text x=\"50%\" y=12 text-anchor=middle>no difference</text>\
          <text x=\"100%\" y=12 text-anchor=end>+100</text></svg></div></div>",
     );
-    Ok(())
 }
 
 fn whisker(out: &mut String, style: &str, (low, high): (Option<f64>, Option<f64>)) -> fmt::Result {

@@ -89,7 +89,7 @@ fn forest(out: &mut String, group: &Group) -> fmt::Result {
             Plain(&wording::p_value(difference.p_holm))
         )?;
     }
-    charts::difference_axis(out)?;
+    charts::difference_axis(out);
     out.push_str("</div>");
     Ok(())
 }

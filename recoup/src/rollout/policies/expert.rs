@@ -29,7 +29,7 @@ impl Family for ExpertFamily {
 }
 
 impl Policy for Expert {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "expert"
     }
 

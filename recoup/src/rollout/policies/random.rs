@@ -41,7 +41,7 @@ impl Family for RandomFamily {
 }
 
 impl Policy for Random {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "random"
     }
 

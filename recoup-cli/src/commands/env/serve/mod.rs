@@ -35,7 +35,7 @@ use crate::printer::Printer;
 /// Most connections at a time.
 const CONNECTIONS_MAX: usize = 128;
 /// How long a client may take to send a request.
-const REQUEST_WITHIN: Duration = Duration::from_secs(60);
+const REQUEST_WITHIN: Duration = Duration::from_mins(1);
 
 /// Serves until it is stopped, or until standard input ends.
 pub(crate) fn serve(flags: &ServeArgs, printer: Printer) -> Result<Ended, Failure> {
@@ -181,7 +181,7 @@ impl Server {
             ("GET", "/health") => Ok(json!({ "status": "healthy" })),
             ("GET", "/metadata") => Ok(self.metadata()),
             ("GET", "/schema") => Ok(openenv::schema()),
-            ("GET", "/state") => self.state(request),
+            ("GET", "/state") => Ok(self.state(request)),
             ("POST", "/reset") => self.reset(request),
             ("POST", "/step") => self.step(request),
             (method, "/mcp") => return self.mcp(method, request),
@@ -224,12 +224,12 @@ impl Server {
         self.with_episode(&episode_id(&data)?, |episode| openenv::step(episode, action))
     }
 
-    fn state(&self, request: &Request) -> Result<Value, Refused> {
+    fn state(&self, request: &Request) -> Value {
         let id = request.query.split('&').find_map(|pair| pair.strip_prefix("episode_id="));
         let id = id.unwrap_or(DEFAULT_EPISODE);
         match self.sessions.get(id) {
-            None => Ok(self.tasks.state(None, id)),
-            Some(session) => Ok(self.tasks.state(Some(&*sessions::lock(&session)), id)),
+            None => self.tasks.state(None, id),
+            Some(session) => self.tasks.state(Some(&*sessions::lock(&session)), id),
         }
     }
 

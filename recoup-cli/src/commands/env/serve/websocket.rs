@@ -13,7 +13,7 @@ use super::http::{BODY_MAX, Request, Response, hear_out};
 use super::openenv::{self, Tasks};
 
 /// A client that says nothing for so long, not even a ping, has gone.
-const IDLE: Duration = Duration::from_secs(600);
+const IDLE: Duration = Duration::from_mins(10);
 /// What the protocol appends to a client's key.
 const KEY_SUFFIX: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
