@@ -1,7 +1,7 @@
 //! A failpoint: the instant just before or just after finished work becomes visible, by a commit or by
 //! a rename. Tests stop the process at each and then run the same command again.
 //!
-//! Every transaction and every rename goes through [`commit`], so none can be made without a name here,
+//! Every transaction and every rename goes through `commit`, so none can be made without a name here,
 //! and [`Failpoint::ALL`] is the whole list that the tests go through.
 //!
 //! The points are in every build: a feature or a `cfg` would test another program than the one that is
