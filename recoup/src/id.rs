@@ -88,6 +88,13 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
+/// A digest of another kind in the form that [`Hash`] prints in.
+pub(crate) fn hexadecimal(digest: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
+    digest.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}
+
 macro_rules! hash_ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*

@@ -18,6 +18,15 @@ pub(crate) fn chat(nodes: Vec<Node>) -> Trajectory {
     run
 }
 
+/// A failed run of calls that each get `ok`.
+pub(crate) fn calls(calls: &[(&str, &str)]) -> Trajectory {
+    let mut nodes = vec![user("go")];
+    for (name, arguments) in calls {
+        nodes.extend([call(name, arguments), result("ok")]);
+    }
+    chat(nodes)
+}
+
 pub(crate) fn succeeded(mut run: Trajectory) -> Trajectory {
     run.finish(Outcome::from_score(1.0, 1.0, "reward"));
     run

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{EnvironmentError, Fault, field};
+use super::{EnvironmentError, Fault};
 use crate::json::Json;
 use crate::trajectory::Tool;
 
@@ -132,7 +132,7 @@ impl ToolSpec {
     }
 
     fn read(value: &Value) -> Result<Self, String> {
-        let text = |name: &str| field(value, name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let name = text("name");
         let is_name = !name.is_empty()
             && name.len() <= 64
@@ -140,21 +140,21 @@ impl ToolSpec {
         if !is_name {
             return Err(format!("{name:?} is no name of a tool"));
         }
-        let schema = field(value, "parameters").ok_or_else(|| format!("`{name}` has no `parameters`"))?;
-        let required: Vec<String> = field(schema, "required")
+        let schema = value.get("parameters").ok_or_else(|| format!("`{name}` has no `parameters`"))?;
+        let required: Vec<String> = schema
+            .get("required")
             .and_then(Value::as_array)
             .map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
             .unwrap_or_default();
         let mut parameters = Vec::new();
-        for (parameter, property) in
-            field(schema, "properties").and_then(Value::as_object).into_iter().flatten()
+        for (parameter, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten()
         {
-            let word = field(property, "type").and_then(Value::as_str).unwrap_or_default();
+            let word = property.get("type").and_then(Value::as_str).unwrap_or_default();
             let kind = ArgumentKind::ALL.into_iter().find(|kind| kind.as_str() == word);
             parameters.push(Parameter {
                 name: parameter.clone(),
                 kind: kind.ok_or_else(|| format!("`{name}`, parameter `{parameter}`: type {word:?}"))?,
-                options: field(property, "enum").and_then(Value::as_array).cloned(),
+                options: property.get("enum").and_then(Value::as_array).cloned(),
             });
         }
         if let Some(unknown) = required.iter().find(|known| parameters.iter().all(|p| p.name != **known)) {
@@ -162,7 +162,7 @@ impl ToolSpec {
         }
         Ok(Self {
             description: text("description"),
-            read_only: field(value, "read_only").and_then(Value::as_bool).unwrap_or(false),
+            read_only: value.get("read_only").and_then(Value::as_bool).unwrap_or(false),
             parameters,
             required,
             schema: Json::from_foreign(&schema.to_string()),

@@ -202,10 +202,6 @@ impl Scene for ValueScene<'_> {
     }
 }
 
-fn field<'a>(value: &'a serde_json::Value, name: &str) -> Option<&'a serde_json::Value> {
-    value.as_object()?.get(name)
-}
-
 /// What a task is reset by, for the records: seed and difficulty.
 pub fn reset(task: &TaskSpec) -> Json {
     let text = format!("{{\"difficulty\":{},\"seed\":{}}}", task.difficulty, task.seed);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{EnvironmentError, Fault, field};
+use super::{EnvironmentError, Fault};
 
 /// A task: the goal and everything static about its world. Equal text, equal task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +41,10 @@ impl TaskSpec {
         let value: Value =
             serde_json::from_str(&json).map_err(|error| broken(&format!("is no JSON: {error}")))?;
         let text = |name: &str| {
-            let found = field(&value, name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let found = value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
             found.map(str::to_owned).ok_or_else(|| broken(&format!("has no text `{name}`")))
         };
-        let max_steps = field(&value, "max_steps").and_then(Value::as_u64);
+        let max_steps = value.get("max_steps").and_then(Value::as_u64);
         Ok(Self {
             seed,
             difficulty,

@@ -23,6 +23,7 @@ pub(super) use self::joined::{Joined, each_line};
 pub use self::parallel::each;
 pub use self::records::Records;
 use super::{Event, ImportError, Sink, SinkError, Source};
+use crate::id::hexadecimal;
 use crate::trajectory::{NativeId, Trajectory};
 use crate::verdict::ReferenceLabel;
 use crate::warning::{ByteSpan, Loss, Quarantine};
@@ -250,12 +251,6 @@ pub(super) fn file_sha256(source: &Source) -> Result<String, ImportError> {
             count => hasher.update(&buffer[..count]),
         }
     }
-}
-
-pub(crate) fn hexadecimal(digest: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
-    digest.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// The whole file as one record.

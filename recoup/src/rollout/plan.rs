@@ -75,6 +75,19 @@ pub enum PlanError {
 }
 
 impl Plan {
+    /// Each task once, of every family and difficulty, with hashes of the states.
+    pub fn new(tasks: u64, seed: u64) -> Self {
+        Self {
+            tasks,
+            seed,
+            difficulties: Difficulties::All,
+            family: None,
+            trials: 1,
+            max_steps: None,
+            keep: Keep::Hashes,
+        }
+    }
+
     /// The runs, task by task. Families take turns, and so do difficulties within a family.
     ///
     /// # Errors
@@ -125,9 +138,8 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::{Difficulties, Plan};
+    use super::Plan;
     use crate::environments::{Limits, Manifest};
-    use crate::rollout::Keep;
 
     fn manifest() -> Manifest {
         Manifest {
@@ -144,21 +156,9 @@ mod tests {
         }
     }
 
-    fn plan(tasks: u64) -> Plan {
-        Plan {
-            tasks,
-            seed: 7,
-            difficulties: Difficulties::All,
-            family: None,
-            trials: 1,
-            max_steps: None,
-            keep: Keep::Nothing,
-        }
-    }
-
     #[test]
     fn families_and_difficulties_take_turns() {
-        let runs = plan(12).assignments(&manifest()).unwrap();
+        let runs = Plan::new(12, 7).assignments(&manifest()).unwrap();
         let shown: Vec<(&str, u8)> = runs.iter().map(|run| (run.family.as_str(), run.difficulty)).collect();
         assert_eq!(
             shown[..6],
@@ -169,13 +169,14 @@ mod tests {
 
     #[test]
     fn a_family_alone_has_all_difficulties_and_trials_their_own_luck() {
-        let runs =
-            Plan { family: Some("carry".to_owned()), trials: 2, ..plan(3) }.assignments(&manifest()).unwrap();
+        let runs = Plan { family: Some("carry".to_owned()), trials: 2, ..Plan::new(3, 7) }
+            .assignments(&manifest())
+            .unwrap();
         assert!(runs.iter().all(|run| run.family == "carry"));
         assert_eq!(runs.iter().map(|run| run.difficulty).collect::<Vec<_>>(), [1, 1, 2, 2, 3, 3]);
         assert_eq!(runs[0].task_seed, runs[1].task_seed);
         assert_ne!(runs[0].seed, runs[1].seed);
-        let wrong = Plan { family: Some("fly".to_owned()), ..plan(1) }.assignments(&manifest());
+        let wrong = Plan { family: Some("fly".to_owned()), ..Plan::new(1, 7) }.assignments(&manifest());
         assert_eq!(wrong.unwrap_err().to_string(), "`test` has no family `fly`; it has walk, carry");
     }
 }

@@ -12,8 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Advice, Episode, Policy, TakesAdvice};
 use crate::environments::{self, Action, Exchange, Identity, State, TaskSpec, ToolSpec};
-use crate::id::Hash;
-use crate::importers::slice::hexadecimal;
+use crate::id::{Hash, hexadecimal};
 use crate::json::Json;
 use crate::task::{EnvironmentRef, Task, VerifierRef};
 use crate::trajectory::{

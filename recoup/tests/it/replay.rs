@@ -7,7 +7,7 @@ use recoup::replay::{
     Checkpoints, Matched, Proposer, Recorded, Reopened, ReplayError, ReplayPlan, SweepPlan, Treatments,
 };
 use recoup::rollout::policies;
-use recoup::rollout::{self, Conditions, Difficulties, Keep, Plan, Policy, Recording};
+use recoup::rollout::{self, Conditions, Keep, Plan, Policy, Recording};
 use recoup::store::{Filter, Page, Store};
 use recoup::trajectory::{NativeId, Part, Role, Status, Trajectory};
 use recoup::verdict::{Arm, Content, ReplayPair};
@@ -230,15 +230,7 @@ fn a_sweep_finds_until_when_a_run_could_be_saved_and_what_decided_it() {
 fn project(policy: &str, tasks: u64) -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::create_or_open(folder.path()).unwrap();
-    let plan = Plan {
-        tasks,
-        seed: 7,
-        difficulties: Difficulties::All,
-        family: None,
-        trials: 1,
-        max_steps: None,
-        keep: Keep::Hashes,
-    };
+    let plan = Plan::new(tasks, 7);
     let policy = policies::parse(policy).unwrap();
     let environment = environment("quest");
     rollout::collect(&mut store, &*environment, &*policy, &plan, 2, NOW, &mut ()).unwrap();

@@ -8,8 +8,8 @@ use recoup::id::Hash;
 use recoup::json::Json;
 use recoup::rollout::policies::{self, STYLES, Scripted};
 use recoup::rollout::{
-    Advice, Collected, Conditions, Difficulties, End, Episode, Keep, Plan, Policy, PolicyError, Situation,
-    Spent, TakesAdvice, Turn, collect, run,
+    Advice, Collected, Conditions, End, Episode, Keep, Plan, Policy, PolicyError, Situation, Spent,
+    TakesAdvice, Turn, collect, run,
 };
 use recoup::store::{Filter, Page, Row, Store};
 use recoup::trajectory::{Status, TerminationKind};
@@ -30,15 +30,7 @@ fn every_policy() -> Vec<String> {
 }
 
 fn plan(tasks: u64) -> Plan {
-    Plan {
-        tasks,
-        seed: 7,
-        difficulties: Difficulties::All,
-        family: None,
-        trials: 1,
-        max_steps: None,
-        keep: Keep::Hashes,
-    }
+    Plan::new(tasks, 7)
 }
 
 fn gather(store: &mut Store, policy: &str, plan: &Plan, threads: usize) -> Collected {
@@ -252,25 +244,25 @@ fn advice_is_given_once_and_a_forced_turn_is_taken_unasked() {
     assert_eq!(listener.0.lock().unwrap().len(), forced.turns.len() - 1);
 }
 
+/// Takes the same turn again and again.
+struct Always(Turn);
+
+impl Policy for Always {
+    fn name(&self) -> &'static str {
+        "always"
+    }
+
+    fn act(&self, _: &Situation<'_>, _: &mut dyn recoup::environments::Scene) -> Result<Turn, PolicyError> {
+        Ok(self.0.clone())
+    }
+}
+
 #[test]
 fn calls_behind_the_end_of_the_episode_come_too_late() {
-    struct Hasty;
-    impl Policy for Hasty {
-        fn name(&self) -> &'static str {
-            "hasty"
-        }
-
-        fn act(
-            &self,
-            _: &Situation<'_>,
-            _: &mut dyn recoup::environments::Scene,
-        ) -> Result<Turn, PolicyError> {
-            let look = Action::call("look", Json::parse("{}").unwrap());
-            let actions = vec![look.clone(), Action::say("I stop."), look.clone(), look];
-            Ok(Turn { actions, ..Turn::default() })
-        }
-    }
-    let episode = play("quest", 0, 1, &Hasty, false);
+    let look = Action::call("look", Json::parse("{}").unwrap());
+    let actions = vec![look.clone(), Action::say("I stop."), look.clone(), look];
+    let hasty = Always(Turn { actions, ..Turn::default() });
+    let episode = play("quest", 0, 1, &hasty, false);
     assert!(matches!(episode.end, End::Stopped));
     assert_eq!((episode.transcript.len(), episode.executed().len(), episode.turns.len()), (4, 2, 1));
     assert!(episode.transcript[2..].iter().all(|exchange| exchange.step.is_error));
@@ -279,27 +271,14 @@ fn calls_behind_the_end_of_the_episode_come_too_late() {
 
 #[test]
 fn budgets_end_an_episode() {
-    struct Costly;
-    impl Policy for Costly {
-        fn name(&self) -> &'static str {
-            "costly"
-        }
-
-        fn act(
-            &self,
-            _: &Situation<'_>,
-            _: &mut dyn recoup::environments::Scene,
-        ) -> Result<Turn, PolicyError> {
-            let look = Action::call("look", Json::parse("{}").unwrap());
-            let spent = Spent { tokens: 10, milliseconds: 100 };
-            Ok(Turn { actions: vec![look], spent, ..Turn::default() })
-        }
-    }
+    let look = Action::call("look", Json::parse("{}").unwrap());
+    let spent = Spent { tokens: 10, milliseconds: 100 };
+    let costly = Always(Turn { actions: vec![look], spent, ..Turn::default() });
     let environment = open("quest");
     let task = environment.generate(0, 1).unwrap();
     let mut instance = environment.open(&task).unwrap();
     let mut ended = |conditions| {
-        let episode = run(&mut *instance, &task, &Costly, conditions);
+        let episode = run(&mut *instance, &task, &costly, conditions);
         (episode.end.as_str(), episode.turns.len())
     };
     assert_eq!(ended(Conditions { turns: Some(3), ..Conditions::default() }), ("max_steps", 3));

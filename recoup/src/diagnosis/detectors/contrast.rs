@@ -158,16 +158,7 @@ fn wrong_argument<'a>(run: &Run<'_>, action: &'a Action<'_>) -> Option<(&'a str,
 #[cfg(test)]
 mod tests {
     use super::{DeviatingMutation, WrongOrder};
-    use crate::diagnosis::fixture::{call, chat, detect, result, succeeded, user};
-    use crate::trajectory::Trajectory;
-
-    fn run(calls: &[(&str, &str)]) -> Trajectory {
-        let mut nodes = vec![user("go")];
-        for (name, arguments) in calls {
-            nodes.extend([call(name, arguments), result("ok")]);
-        }
-        chat(nodes)
-    }
+    use crate::diagnosis::fixture::{calls, detect, succeeded};
 
     const LOOK: (&str, &str) = ("get_order", r#"{"id":"W101"}"#);
     const CANCEL: (&str, &str) = ("cancel_order", r#"{"id":"W101"}"#);
@@ -175,28 +166,28 @@ mod tests {
 
     #[test]
     fn the_reverse_order_is_found_and_a_shared_one_not() {
-        let success = succeeded(run(&[CANCEL, REFUND]));
-        assert_eq!(detect(&WrongOrder, &run(&[REFUND, CANCEL]), &[&success]).len(), 1);
-        assert!(detect(&WrongOrder, &run(&[CANCEL, REFUND]), &[&success]).is_empty());
-        let both = succeeded(run(&[REFUND, CANCEL]));
-        assert!(detect(&WrongOrder, &run(&[REFUND, CANCEL]), &[&success, &both]).is_empty());
+        let success = succeeded(calls(&[CANCEL, REFUND]));
+        assert_eq!(detect(&WrongOrder, &calls(&[REFUND, CANCEL]), &[&success]).len(), 1);
+        assert!(detect(&WrongOrder, &calls(&[CANCEL, REFUND]), &[&success]).is_empty());
+        let both = succeeded(calls(&[REFUND, CANCEL]));
+        assert!(detect(&WrongOrder, &calls(&[REFUND, CANCEL]), &[&success, &both]).is_empty());
     }
 
     #[test]
     fn a_deviation_names_its_fields_and_no_value_of_another_run() {
-        let success = succeeded(run(&[("pay_bill", r#"{"card":"C9","sum":70,"note":"n","hidden":1}"#)]));
-        let wrong = run(&[("pay_bill", r#"{"card":"C1","sum":80,"note":"n"}"#)]);
+        let success = succeeded(calls(&[("pay_bill", r#"{"card":"C9","sum":70,"note":"n","hidden":1}"#)]));
+        let wrong = calls(&[("pay_bill", r#"{"card":"C1","sum":80,"note":"n"}"#)]);
         let found = detect(&DeviatingMutation, &wrong, &[&success]);
         assert_eq!(
             found[0].message,
             "The change that the agent makes with `pay_bill` is not the one the task needs: \
              it differs in `card`, `sum`."
         );
-        let more = run(&[CANCEL, ("cancel_order", r#"{"id":"W7"}"#)]);
-        let found = detect(&DeviatingMutation, &more, &[&succeeded(run(&[CANCEL]))]);
+        let more = calls(&[CANCEL, ("cancel_order", r#"{"id":"W7"}"#)]);
+        let found = detect(&DeviatingMutation, &more, &[&succeeded(calls(&[CANCEL]))]);
         assert!(found[0].message.contains("W7"), "{}", found[0].message);
-        let extra = run(&[CANCEL, ("send_mail", r#"{"to":"W7","n":1}"#)]);
-        let found = detect(&DeviatingMutation, &extra, &[&succeeded(run(&[CANCEL]))]);
+        let extra = calls(&[CANCEL, ("send_mail", r#"{"to":"W7","n":1}"#)]);
+        let found = detect(&DeviatingMutation, &extra, &[&succeeded(calls(&[CANCEL]))]);
         assert_eq!(
             found[0].message,
             "The agent makes a change with `send_mail` that the task does not need."
@@ -205,15 +196,15 @@ mod tests {
 
     #[test]
     fn a_change_of_its_own_deviates_unless_corrected_or_successes_differ() {
-        let success = succeeded(run(&[LOOK, CANCEL]));
+        let success = succeeded(calls(&[LOOK, CANCEL]));
         let wrong = ("cancel_order", r#"{"id":2}"#);
-        assert_eq!(detect(&DeviatingMutation, &run(&[wrong]), &[&success])[0].resolved_at, None);
-        assert_eq!(detect(&DeviatingMutation, &run(&[wrong, CANCEL]), &[&success])[0].resolved_at, Some(3));
-        assert!(detect(&DeviatingMutation, &run(&[CANCEL]), &[&success]).is_empty());
-        let differing = run(&[("cancel_order", r#"{"id":"W999"}"#)]);
+        assert_eq!(detect(&DeviatingMutation, &calls(&[wrong]), &[&success])[0].resolved_at, None);
+        assert_eq!(detect(&DeviatingMutation, &calls(&[wrong, CANCEL]), &[&success])[0].resolved_at, Some(3));
+        assert!(detect(&DeviatingMutation, &calls(&[CANCEL]), &[&success]).is_empty());
+        let differing = calls(&[("cancel_order", r#"{"id":"W999"}"#)]);
         let found = detect(&DeviatingMutation, &differing, &[&success]);
         assert_eq!(found[0].citations[0].quote(&differing), Ok("W999"));
-        let other = succeeded(run(&[REFUND]));
-        assert!(detect(&DeviatingMutation, &run(&[wrong]), &[&success, &other]).is_empty());
+        let other = succeeded(calls(&[REFUND]));
+        assert!(detect(&DeviatingMutation, &calls(&[wrong]), &[&success, &other]).is_empty());
     }
 }

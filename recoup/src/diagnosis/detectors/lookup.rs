@@ -125,31 +125,22 @@ fn policy_lookups<'a>(run: &Run<'a>, tool: &str) -> Vec<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::MutationWithoutLookup;
-    use crate::diagnosis::fixture::{call, chat, detect, result, succeeded, system, user, with_tool};
-    use crate::trajectory::Trajectory;
-
-    fn run(calls: &[(&str, &str)]) -> Trajectory {
-        let mut nodes = vec![user("go")];
-        for (name, arguments) in calls {
-            nodes.extend([call(name, arguments), result("ok")]);
-        }
-        chat(nodes)
-    }
+    use crate::diagnosis::fixture::{call, calls, chat, detect, result, succeeded, system, user, with_tool};
 
     const LOOK: (&str, &str) = ("get_order", r#"{"id":"W101"}"#);
     const CANCEL: (&str, &str) = ("cancel_order", r#"{"id":"W101"}"#);
 
     #[test]
     fn a_lookup_that_every_success_makes_is_missed() {
-        let success = succeeded(run(&[LOOK, CANCEL]));
-        let found = detect(&MutationWithoutLookup, &run(&[CANCEL]), &[&success]);
+        let success = succeeded(calls(&[LOOK, CANCEL]));
+        let found = detect(&MutationWithoutLookup, &calls(&[CANCEL]), &[&success]);
         assert_eq!((found.len(), found[0].node), (1, 1));
         assert!(!found[0].message.contains("get_order"), "a name the run never saw stays out of the message");
-        assert!(detect(&MutationWithoutLookup, &run(&[LOOK, CANCEL]), &[&success]).is_empty());
-        let redone = detect(&MutationWithoutLookup, &run(&[CANCEL, LOOK, CANCEL]), &[&success]);
+        assert!(detect(&MutationWithoutLookup, &calls(&[LOOK, CANCEL]), &[&success]).is_empty());
+        let redone = detect(&MutationWithoutLookup, &calls(&[CANCEL, LOOK, CANCEL]), &[&success]);
         assert_eq!(redone[0].resolved_at, Some(5));
-        let other = succeeded(run(&[CANCEL]));
-        assert!(detect(&MutationWithoutLookup, &run(&[CANCEL]), &[&success, &other]).is_empty());
+        let other = succeeded(calls(&[CANCEL]));
+        assert!(detect(&MutationWithoutLookup, &calls(&[CANCEL]), &[&success, &other]).is_empty());
     }
 
     #[test]

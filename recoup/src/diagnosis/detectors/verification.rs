@@ -79,22 +79,14 @@ fn is_shell(action: &Action<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::UnverifiedMutation;
-    use crate::diagnosis::fixture::{call, chat, detect, result, say, user};
+    use crate::diagnosis::fixture::{calls, chat, detect, say, user};
 
     const LOOK: (&str, &str) = ("bash", r#"{"command":"ls"}"#);
     const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a.py"}"#);
 
-    fn run(calls: &[(&str, &str)]) -> crate::trajectory::Trajectory {
-        let mut nodes = vec![user("fix")];
-        for (name, arguments) in calls {
-            nodes.extend([call(name, arguments), result("ok")]);
-        }
-        chat(nodes)
-    }
-
     #[test]
     fn an_edit_at_the_end_is_unverified() {
-        let found = detect(&UnverifiedMutation, &run(&[LOOK, EDIT, ("submit", "{}")]), &[]);
+        let found = detect(&UnverifiedMutation, &calls(&[LOOK, EDIT, ("submit", "{}")]), &[]);
         assert_eq!((found.len(), found[0].node), (1, 3));
         let text = chat(vec![
             user("fix"),
@@ -109,8 +101,8 @@ mod tests {
 
     #[test]
     fn a_later_run_or_no_shell_is_silent() {
-        assert!(detect(&UnverifiedMutation, &run(&[EDIT, LOOK]), &[]).is_empty());
-        assert!(detect(&UnverifiedMutation, &run(&[EDIT]), &[]).is_empty());
-        assert!(detect(&UnverifiedMutation, &run(&[LOOK]), &[]).is_empty());
+        assert!(detect(&UnverifiedMutation, &calls(&[EDIT, LOOK]), &[]).is_empty());
+        assert!(detect(&UnverifiedMutation, &calls(&[EDIT]), &[]).is_empty());
+        assert!(detect(&UnverifiedMutation, &calls(&[LOOK]), &[]).is_empty());
     }
 }

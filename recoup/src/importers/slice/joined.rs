@@ -2,7 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Layout, RawRecord, Records, Stop, hexadecimal};
+use super::{Layout, RawRecord, Records, Stop};
+use crate::id::hexadecimal;
 use crate::importers::{Event, ImportError, Sink, Source};
 
 /// Shows `read` every line of a file in order, on the calling thread and not hashed. A line that cannot

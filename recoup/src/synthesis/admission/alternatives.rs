@@ -4,7 +4,7 @@
 //! that only read are put in before the teacher goes on from where it stands then.
 
 use super::solved::Solved;
-use super::{Battery, Finding, Gate, percent, play};
+use super::{Battery, Finding, Gate, percent, play, total};
 use crate::environments::{Action, EnvironmentError, Exchange, Instance, rand};
 use crate::json::Json;
 
@@ -28,7 +28,7 @@ impl Gate for Alternatives {
             let detour = detour(solved, instance)?;
             Ok((accepted + usize::from(detour == Some(true)), total + usize::from(detour.is_some())))
         })?;
-        let (accepted, total) = counted.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let (accepted, total) = total(&counted);
         let rate = percent(accepted, total);
         Ok(Finding {
             passed: total > 0 && rate >= ACCEPTED_MIN,

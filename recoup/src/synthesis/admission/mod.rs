@@ -218,6 +218,11 @@ fn play(
     Ok(Played { state, steps: transcript.into_iter().map(|exchange| exchange.step).collect(), score })
 }
 
+/// Sums of what was counted in each run: how many, of how many.
+fn total(counted: &[(usize, usize)]) -> (usize, usize) {
+    counted.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
 /// `count` of `total` as a percentage.
 fn percent(count: usize, total: usize) -> f64 {
     if total == 0 { 0.0 } else { 100.0 * count as f64 / total as f64 }

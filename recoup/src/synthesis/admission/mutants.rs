@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::solved::Solved;
-use super::{Battery, Finding, Gate, percent, play};
+use super::{Battery, Finding, Gate, percent, play, total};
 use crate::environments::{Action, EnvironmentError, Instance, State, rand};
 use crate::json::Json;
 
@@ -30,7 +30,7 @@ impl Gate for Mutants {
 
     fn check(&self, battery: &Battery<'_>) -> Result<Finding, EnvironmentError> {
         let counted = battery.on_solved(count)?;
-        let (refused, total) = counted.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let (refused, total) = total(&counted);
         let rate = percent(refused, total);
         Ok(Finding {
             passed: total > 0 && rate >= REFUSED_MIN,
