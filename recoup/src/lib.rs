@@ -7,7 +7,7 @@
 //!    [`reporter`], [`visible`], [`artifact`] (what every file that is written starts with), [`failpoint`]
 //!    (where tests stop the process);
 //! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all,
-//!    [`environments`] are worlds to act in;
+//!    [`models`] answer questions, [`environments`] are worlds to act in;
 //! 3. judging and acting: [`statistics`], [`rollout`], [`replay`];
 //! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong, [`synthesis`] which
 //!    environments may train;
@@ -52,6 +52,7 @@ pub mod warning;
 
 pub mod environments;
 pub mod importers;
+pub mod models;
 pub mod redaction;
 pub mod store;
 

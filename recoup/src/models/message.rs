@@ -1,0 +1,177 @@
+//! A message, a request and a reply: one form for every provider.
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::Json;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The one who asks.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool's answer.
+    Tool,
+}
+
+/// A call of a tool, as a model writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// Id that the tool's answer refers to.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Its arguments: a JSON text, byte for byte as the model wrote it, valid or not.
+    pub arguments: String,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// The text; empty beside calls only.
+    pub content: String,
+    /// Calls of tools, of the assistant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ModelCall>,
+    /// The call that a tool's message answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
+
+impl ChatMessage {
+    /// Instructions.
+    pub fn system(content: impl Into<String>) -> Self {
+        Self::text(Role::System, content)
+    }
+
+    /// A question.
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::text(Role::User, content)
+    }
+
+    /// An earlier answer.
+    pub fn assistant(content: impl Into<String>) -> Self {
+        Self::text(Role::Assistant, content)
+    }
+
+    fn text(role: Role, content: impl Into<String>) -> Self {
+        Self { role, content: content.into(), calls: Vec::new(), call_id: None }
+    }
+}
+
+/// The JSON Schema that an answer must satisfy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplySchema {
+    /// Name for the provider: letters, digits, `_` and `-`, at most 64.
+    pub name: String,
+    /// The schema.
+    pub schema: Json,
+}
+
+/// What is asked. Equal requests to the same model have equal canonical bytes, which key the cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChatRequest {
+    /// The conversation, ending with the message to answer.
+    pub messages: Vec<ChatMessage>,
+    /// Tools it may call, in OpenAI's function form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Json>,
+    /// The schema of the answer, where it must have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<ReplySchema>,
+    /// Most tokens of the answer.
+    pub max_tokens: u32,
+    /// Sampling temperature; 0 for the likeliest answer.
+    pub temperature: f64,
+    /// Seed, for providers that take one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Which of several answers to the same question this is, from 0.
+    pub sample: u32,
+    /// Hash of the prompt's file, where the question comes from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_hash: Option<String>,
+}
+
+impl ChatRequest {
+    /// A question at temperature 0.
+    pub fn new(messages: Vec<ChatMessage>, max_tokens: u32) -> Self {
+        Self {
+            messages,
+            tools: Vec::new(),
+            schema: None,
+            max_tokens,
+            temperature: 0.0,
+            seed: None,
+            sample: 0,
+            prompt_hash: None,
+        }
+    }
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// By itself.
+    Stop,
+    /// At the limit of tokens: it is cut.
+    Length,
+    /// To call tools.
+    Calls,
+    /// The provider withheld the rest.
+    Filtered,
+    /// Something else, or nothing was said.
+    Other,
+}
+
+/// Tokens, as the provider counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Of the question.
+    pub prompt: u64,
+    /// Of the question, those that the provider had cached.
+    pub cached_prompt: u64,
+    /// Of the answer, reasoning included.
+    pub completion: u64,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatReply {
+    /// Its text.
+    pub text: String,
+    /// Reasoning that the provider gives apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// Calls of tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ModelCall>,
+    /// Why it ended.
+    pub finish: Finish,
+    /// What it took; `None` where the provider does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The model that answered, as the provider names it.
+    pub model: String,
+}
+
+impl ChatReply {
+    /// A text that ended by itself, of a model without a name or a count.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            reasoning: None,
+            calls: Vec::new(),
+            finish: Finish::Stop,
+            usage: None,
+            model: String::new(),
+        }
+    }
+}
