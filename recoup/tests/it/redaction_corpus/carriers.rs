@@ -1,7 +1,7 @@
 //! Carriers: what stands around a value that shows by itself, from tool results to signatures.
 
 use super::draw::Draw;
-use super::ordinary;
+use super::lines;
 use super::planted::{Encode, Place, Planted, plant};
 use recoup::redaction::Kind;
 
@@ -94,13 +94,18 @@ pub const IP: &[Carrier] = &[
 ];
 
 /// One value in one carrier, mostly with ordinary lines around it.
-pub fn carried(draw: &mut Draw, what: (&'static str, &str, Kind), carriers: &[Carrier], value: &str) -> Planted {
+pub fn carried(
+    draw: &mut Draw,
+    what: (&'static str, &str, Kind),
+    carriers: &[Carrier],
+    value: &str,
+) -> Planted {
     let (place, encode, template) = draw.pick(carriers);
     let whole = serde_json::from_str::<serde_json::Value>(template).is_ok();
     if whole || draw.chance(4) {
         return plant(what, (place, encode, template), value);
     }
     let newline = if template.ends_with('\n') { "" } else { "\n" };
-    let template = format!("{}\n{template}{newline}{}", ordinary::line(draw), ordinary::line(draw));
+    let template = format!("{}\n{template}{newline}{}", lines::line(draw), lines::line(draw));
     plant(what, (place, encode, &template), value)
 }

@@ -51,7 +51,9 @@ impl Draw {
             let (class, length) = rest[open + 1..close].split_once(':').expect("a class and a length");
             let length = match length.split_once('-') {
                 None => length.parse().expect("a length"),
-                Some((least, most)) => self.between(least.parse().expect("a length"), most.parse().expect("a length")),
+                Some((least, most)) => {
+                    self.between(least.parse().expect("a length"), most.parse().expect("a length"))
+                }
             };
             let alphabet = alphabet(class);
             out.extend((0..length).map(|_| char::from(alphabet[self.below(alphabet.len())])));
@@ -84,7 +86,8 @@ pub fn base64(bytes: &[u8], url: bool) -> String {
     let alphabet = alphabet(if url { "w" } else { "s" });
     let mut out = String::new();
     for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        let word =
+            chunk.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
         for index in 0..=chunk.len() {
             out.push(char::from(alphabet[(word >> (18 - 6 * index)) as usize & 63]));
         }

@@ -130,7 +130,11 @@ pub fn jwt(draw: &mut Draw) -> (&'static str, String) {
         1 => format!(r#"{{"iss":"https://login.example","aud":"api","exp":{issued},"scope":"read write"}}"#),
         _ => format!(r#"{{"user_id":{},"role":"admin","exp":{issued}}}"#, draw.below(100_000)),
     };
-    let parts = [base64(header.as_bytes(), true), base64(claims.as_bytes(), true), base64(&draw.bytes(signature), true)];
+    let parts = [
+        base64(header.as_bytes(), true),
+        base64(claims.as_bytes(), true),
+        base64(&draw.bytes(signature), true),
+    ];
     (algorithm, parts.join("."))
 }
 
@@ -146,7 +150,8 @@ pub fn private_key(draw: &mut Draw) -> (&'static str, String) {
         ("PGP PRIVATE KEY BLOCK", 900),
     ]);
     let body = base64(&draw.bytes(length), false);
-    let lines: Vec<&str> = body.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).expect("base64 is ASCII")).collect();
+    let lines: Vec<&str> =
+        body.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).expect("base64 is ASCII")).collect();
     let head = if label.starts_with("PGP") { "\nVersion: GnuPG v2\n" } else { "" };
     (label, format!("-----BEGIN {label}-----\n{head}{}\n-----END {label}-----", lines.join("\n")))
 }

@@ -7,6 +7,7 @@
 mod carriers;
 mod draw;
 mod keys;
+mod lines;
 mod measure;
 mod named;
 mod ordinary;
@@ -42,4 +43,68 @@ fn planted() -> Vec<Planted> {
     out.extend(named::planted(draw, 25));
     out.extend(personal::planted(draw, 1_000));
     out
+}
+
+/// Where tokens, keys and passwords are concerned, and where persons are: least share found, in percent.
+const SECRETS: usize = 99;
+const PERSONS: usize = 97;
+/// Rows of secrets; all others are of persons.
+const SECRET_ROWS: &[&str] = &[
+    "API keys",
+    "JSON web tokens",
+    "private keys",
+    "passwords",
+    "secrets beside their names",
+    "tokens in headers, URLs, cookies",
+];
+/// Classes of which nothing at all may be hit.
+const UNTOUCHED: &[&str] = &[
+    "UUIDs",
+    "git hashes and digests",
+    "order, item and tracking ids",
+    "base64 blobs",
+    "ids of API objects",
+];
+
+#[test]
+fn the_aims_are_met_and_the_published_table_is_what_is_measured() {
+    let items = planted();
+    assert!(items.len() >= 5_000, "{}", items.len());
+    let kinds: std::collections::BTreeSet<Kind> = items.iter().map(|item| item.kind).collect();
+    assert_eq!(kinds.len(), Kind::ALL.len(), "a kind is not in the corpus: {kinds:?}");
+
+    let rows = measure::found(&items);
+    for (name, row) in &rows {
+        let least = if SECRET_ROWS.contains(name) { SECRETS } else { PERSONS };
+        assert!(
+            row.found * 100 >= row.items * least,
+            "{name}: {} of {}; missed {:?}",
+            row.found,
+            row.items,
+            row.missed
+        );
+        assert!(row.wider * 100 <= row.items, "{name}: {} hits take ordinary text along", row.wider);
+    }
+
+    let ordinary = measure::ordinary(&mut Draw::seeded(7));
+    let (mut tokens, mut hits) = (0, 0);
+    for class in &ordinary {
+        let hit: usize = class.hits.values().sum();
+        assert!(hit == 0 || !UNTOUCHED.contains(&class.class), "{}: {:?}", class.class, class.hits);
+        (tokens, hits) = (tokens + class.tokens, hits + hit);
+    }
+    assert!(tokens >= 200_000 && hits * 10_000 <= tokens, "{hits} hits on {tokens} ordinary tokens");
+
+    table::published(&table::render(&rows, &ordinary));
+}
+
+/// The measure itself: with an item that nothing finds, a row must fall.
+#[test]
+fn what_is_not_found_counts_as_missed() {
+    let what = ("e-mail addresses", "none", Kind::Email);
+    let of =
+        |value| planted::plant(what, (planted::Place::Message, planted::Encode::Plain, "to {} now"), value);
+    let rows = measure::found(&[of("mia@example.com"), of("nobody at all"), of("mia@example.com, and")]);
+    let row = &rows["e-mail addresses"];
+    assert_eq!((row.items, row.found, row.missed["none"]), (3, 1, 2));
 }

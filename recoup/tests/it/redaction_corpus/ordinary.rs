@@ -2,115 +2,59 @@
 //! little like a secret or a number of somebody's.
 
 use super::draw::{Draw, base64};
-
-const PROSE: &[&[&str]] = &[
-    &["the", "customer", "asked", "whether", "a", "later", "flight", "could", "be", "booked", "without", "paying", "again",
-      "and", "I", "checked", "policy", "first", "because", "rules", "differ", "between", "fares", "password", "token", "key",
-      "phone", "number", "secret", "address", "card", "is", "on", "file", "we", "cannot", "change", "it", "here"],
-    &["der", "Kunde", "möchte", "seine", "Bestellung", "ändern", "weil", "das", "Paket", "noch", "nicht", "angekommen", "ist",
-      "Passwort", "vergessen", "Telefon", "und", "Adresse", "bitte", "prüfen"],
-    &["le", "client", "souhaite", "modifier", "sa", "réservation", "avant", "lundi", "mais", "le", "tarif", "ne", "permet",
-      "pas", "de", "remboursement", "mot", "de", "passe", "oublié"],
-    &["el", "cliente", "quiere", "cambiar", "la", "dirección", "del", "pedido", "porque", "se", "mudó", "la", "semana",
-      "pasada", "contraseña", "nueva", "teléfono"],
-    &["お客様", "は", "予約", "の", "変更", "を", "希望", "しています", "が", "電話", "番号", "が", "わかりません"],
-    &["客户", "要求", "修改", "订单", "因为", "地址", "错误", "但是", "密码", "忘记", "了"],
-];
-
-const NAMES: &[&str] = &[
-    "user", "order", "item", "total", "index", "config", "token_count", "max_tokens", "api_key_name", "password_field", "secret_name",
-    "get_user_by_id", "parse_header", "is_valid", "phone_number_field", "email_template", "access_token_url", "session", "cache_key",
-    "primary_key", "foreign_key", "sort_key", "keyboard", "tokenizer", "credentials_path", "sk_learn_model", "hf_model_name",
-    "npm_package_version", "run_test_suite_2", "convert_hf_to_gguf_update_all_v2_final", "AC_CONFIG_HEADERS", "SKIP_TESTS_ON_CI",
-];
-
-/// Lines of code; `%n` is a name, `%d` a number, `%w` a word.
-const CODE: &[&str] = &[
-    "def %n(self, %n: str, %n=None) -> dict:", "    return self.%n[%d].%n(%d, key=lambda %w: %w.%n)", "for (let i = %d; i < %n.length; i++) {",
-    "password = request.form['password']", "api_key = os.environ[\"API_KEY\"]", "token = tokens[%d]", "self.token = token or get_token()",
-    "client = OpenAI(api_key=os.getenv('OPENAI_API_KEY'))", "if key == 'password': raise KeyError(key)", "secret = secrets.token_hex(%d)",
-    "#include <%w.h>", "std::vector<int> %n = {%d, %d, %d, %d};", "assert %n(%d) == %d  # %w", "@pytest.mark.parametrize('%w', [%d, %d])",
-    "SELECT %n, count(*) FROM %n WHERE %n > %d GROUP BY 1;", "%n: { type: 'string', minLength: %d },", "let %n = %n.iter().map(|%w| %w.len()).sum::<usize>();",
-    "x = a @ b.T + c@d.mm(e)", "print(f\"{%n:>%d} of {%n}\")", "np.array([[0.%d, 1.%d], [-2.%d, 3e-%d]])", "- [ ] %w: see #%d and src/%w/%n.py:%d",
-    "    %n = models.CharField(max_length=%d, unique=True)", "export const %n = async (%w: string): Promise<number> => %d;", "key: ${{ secrets.%n }}",
-    "password: ${DB_PASSWORD}", "API_KEY=<your-api-key>", "token: xxxxxxxxxxxxxxxxxxxxxxxx", "Authorization: Bearer $TOKEN", "\"Authorization\": f\"Bearer {token}\"",
-    "https://user:${PASSWORD}@host.example/path", "curl -u \"$USER:$PASS\" https://host.example", "sk-xxxxxxxxxxxxxxxxxxxxxxxx", "password=********",
-];
-
-const OUTPUT: &[&str] = &[
-    "-rw-r--r-- 1 root root %d May 15 15:00 %w_%d.py", "tests/test_%w.py::test_%n[%d-%d] PASSED [ %d%]", "%d passed, %d failed, %d skipped in %d.%ds",
-    "@@ -%d,%d +%d,%d @@ def %n(%w):", "+%d", "-%d -%d", "+    %n = %d", "  %d files changed, %d insertions(+), %d deletions(-)",
-    "root %d 0.0 0.%d %d %d ? Ss 15:00 0:00 /usr/bin/%w --port %d", "Collecting numpy==1.26.%d", "%w 12.3.1.%d", "Step %d/%d : RUN pip install %w",
-    "loss=0.%d lr=%d.0e-05 step=%d tokens/s=%d", "eta 0:%d:%d, %d.%d MB/s", "[%d/%d] Compiling %w v0.%d.%d", "epoch %d: 0.%d 0.%d 0.%d 0.%d",
-    "00000%d: 7f45 4c46 0201 0100 0000 0000 0000 0000  .ELF............", "01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10",
-    "%d %d %d %d %d %d", "id,%w,%n\n%d,%d,%d", "HTTP/1.1 200 OK", "Mem: %d %d %d", "tel aviv %d, 5-10 pm, gate %d", "(%d) %d-%d points", "score: %d-%d-%d",
-];
-
-fn word(draw: &mut Draw) -> &'static str {
-    draw.pick(PROSE[0])
-}
-
-fn filled(draw: &mut Draw, template: &str) -> String {
-    let mut out = String::new();
-    let mut rest = template;
-    while let Some(at) = rest.find('%') {
-        out.push_str(&rest[..at]);
-        let (piece, used) = match rest.as_bytes().get(at + 1) {
-            Some(b'n') => (draw.pick(NAMES).to_owned(), 2),
-            Some(b'w') => (word(draw).to_owned(), 2),
-            Some(b'd') => {
-                let bound = draw.pick(&[10, 100, 1000, 100_000]);
-                (draw.below(bound).to_string(), 2)
-            }
-            _ => ("%".to_owned(), 1),
-        };
-        out.push_str(&piece);
-        rest = &rest[at + used..];
-    }
-    out + rest
-}
-
-fn prose(draw: &mut Draw) -> String {
-    let words = draw.pick(PROSE);
-    let mut sentence: Vec<&str> = Vec::new();
-    for _ in 0..draw.between(8, 20) {
-        sentence.push(draw.pick(words));
-    }
-    format!("{}{}", sentence.join(" "), draw.pick(&[".", "!", "?", ":", "。"]))
-}
-
-/// One line of prose, code or output.
-pub fn line(draw: &mut Draw) -> String {
-    match draw.below(3) {
-        0 => prose(draw),
-        1 => {
-            let template = draw.pick(CODE);
-            filled(draw, template)
-        }
-        _ => {
-            let template = draw.pick(OUTPUT);
-            filled(draw, template)
-        }
-    }
-    .replace("{}", "{ }")
-}
+use super::lines::line;
 
 fn uuid(draw: &mut Draw) -> String {
-    let picture = draw.pick(&["{x:8}-{x:4}-4{x:3}-a{x:3}-{x:12}", "{X:8}-{X:4}-7{X:3}-8{X:3}-{X:12}", "urn:uuid:{x:8}-{x:4}-1{x:3}-9{x:3}-{x:12}"]);
+    let picture = draw.pick(&[
+        "{x:8}-{x:4}-4{x:3}-a{x:3}-{x:12}",
+        "{X:8}-{X:4}-7{X:3}-8{X:3}-{X:12}",
+        "urn:uuid:{x:8}-{x:4}-1{x:3}-9{x:3}-{x:12}",
+    ]);
     draw.picture(picture)
 }
 
 fn commit(draw: &mut Draw) -> String {
-    let picture = draw.pick(&["{x:40}", "{x:7}", "{x:12}", "commit {x:40}", "index {x:7}..{x:7} 100644", "{x:40} refs/heads/main", "sha256:{x:64}", "md5 {x:32}", "git+https://git.example/a/b@{x:40}"]);
+    let picture = draw.pick(&[
+        "{x:40}",
+        "{x:7}",
+        "{x:12}",
+        "commit {x:40}",
+        "index {x:7}..{x:7} 100644",
+        "{x:40} refs/heads/main",
+        "sha256:{x:64}",
+        "md5 {x:32}",
+        "git+https://git.example/a/b@{x:40}",
+    ]);
     draw.picture(picture)
 }
 
 /// Numbers that shops and carriers give to orders and parcels.
 fn order(draw: &mut Draw) -> String {
     let picture = draw.pick(&[
-        "#W{d:7}", "112-{d:7}-{d:7}", "SO-2024-{d:5}", "1000{d:5}", "order {d:13}", "{d:2}-{d:5}-{d:5}", "1Z{U:6}{d:10}", "INV{d:8}", "RMA-{d:6}",
-        "tracking 7{d:11}", "GPA.{d:4}-{d:4}-{d:4}-{d:5}", "PO {d:10}", "item_id: {d:10}", "payment: credit_card_{d:7}", "gift_card_{d:7}", "EV-{U:8}",
-        "reservation {U:6}", "flight HAT{d:3}", "ticket JIRA-{d:5}", "customer {d:6}", "9{d:21}", "{u:2}{d:9}{u:2}", "80{d:14}", "order_{a:14}",
+        "#W{d:7}",
+        "112-{d:7}-{d:7}",
+        "SO-2024-{d:5}",
+        "1000{d:5}",
+        "order {d:13}",
+        "{d:2}-{d:5}-{d:5}",
+        "1Z{U:6}{d:10}",
+        "INV{d:8}",
+        "RMA-{d:6}",
+        "tracking 7{d:11}",
+        "GPA.{d:4}-{d:4}-{d:4}-{d:5}",
+        "PO {d:10}",
+        "item_id: {d:10}",
+        "payment: credit_card_{d:7}",
+        "gift_card_{d:7}",
+        "EV-{U:8}",
+        "reservation {U:6}",
+        "flight HAT{d:3}",
+        "ticket JIRA-{d:5}",
+        "customer {d:6}",
+        "9{d:21}",
+        "{u:2}{d:9}{u:2}",
+        "80{d:14}",
+        "order_{a:14}",
     ]);
     draw.picture(picture)
 }
@@ -130,37 +74,127 @@ fn blob(draw: &mut Draw) -> String {
 
 fn object_id(draw: &mut Draw) -> String {
     let picture = draw.pick(&[
-        "call_{a:24}", "toolu_01{a:22}", "chatcmpl-{a:29}", "msg_01{a:22}", "req_{x:32}", "run-{x:8}", "resp_{x:48}", "file-{a:24}", "asst_{a:24}",
-        "pi_3{a:23}", "cus_{a:14}", "ch_3{a:23}", "evt_1{a:23}", "price_1{a:23}", "arn:aws:iam::{d:12}:role/worker", "i-0{x:16}", "sg-0{x:16}", "ami-0{x:16}",
-        "vpc-{x:17}", "01{U:24}", "{x:24}", "projects/{d:12}/locations/eu", "trace_id={x:32}", "span_id={x:16}", "pod/web-{x:9}-{L:5}", "U0{U:9}", "C0{U:9}",
-        "T0{U:8}", "etag: \"{x:32}\"", "thread_{a:24}", "vs_{x:32}", "id={d:18}", "snowflake 1{d:18}", "sess_{L:8}", "step_{d:4}", "https://youtu.be/{w:11}",
-        "https://docs.example.com/document/d/1{w:43}/edit", "doi:10.{d:4}/{d:7}.{d:7}", "container {x:64}", "layer {x:12}",
+        "call_{a:24}",
+        "toolu_01{a:22}",
+        "chatcmpl-{a:29}",
+        "msg_01{a:22}",
+        "req_{x:32}",
+        "run-{x:8}",
+        "resp_{x:48}",
+        "file-{a:24}",
+        "asst_{a:24}",
+        "pi_3{a:23}",
+        "cus_{a:14}",
+        "ch_3{a:23}",
+        "evt_1{a:23}",
+        "price_1{a:23}",
+        "arn:aws:iam::{d:12}:role/worker",
+        "i-0{x:16}",
+        "sg-0{x:16}",
+        "ami-0{x:16}",
+        "vpc-{x:17}",
+        "01{U:24}",
+        "{x:24}",
+        "projects/{d:12}/locations/eu",
+        "trace_id={x:32}",
+        "span_id={x:16}",
+        "pod/web-{x:9}-{L:5}",
+        "U0{U:9}",
+        "C0{U:9}",
+        "T0{U:8}",
+        "etag: \"{x:32}\"",
+        "thread_{a:24}",
+        "vs_{x:32}",
+        "id={d:18}",
+        "snowflake 1{d:18}",
+        "sess_{L:8}",
+        "step_{d:4}",
+        "https://youtu.be/{w:11}",
+        "https://docs.example.com/document/d/1{w:43}/edit",
+        "doi:10.{d:4}/{d:7}.{d:7}",
+        "container {x:64}",
+        "layer {x:12}",
     ]);
     draw.picture(picture)
 }
 
 fn version(draw: &mut Draw) -> String {
     let picture = draw.pick(&[
-        "v1.{d:2}.{d:1}", "python 3.12.{d:1}", "Chrome/120.0.{d:4}.{d:2}", "pkg==10.2{d:1}.3{d:1}.4{d:1}", "numpy>=1.2{d:1},<2", "12.3.1.{d:2}", "1.0.0-rc.{d:1}+{x:7}",
-        "version 10.20.30.{d:2}", "gpt-4o-2024-0{d:1}-1{d:1}", "claude-3-5-sonnet-20241022", "node v20.{d:1}.0", "macOS 14.{d:1}.1", "section 4.3.2.1", "Linux 6.8.0-{d:2}-generic",
-        "openssl-3.0.{d:1}", "tag 2024.05.{d:1}", "^{d:1}.{d:1}.{d:1}", "Safari/537.36", "Version: \"6.1.7601.18{d:2}\"",
+        "v1.{d:2}.{d:1}",
+        "python 3.12.{d:1}",
+        "Chrome/120.0.{d:4}.{d:2}",
+        "pkg==10.2{d:1}.3{d:1}.4{d:1}",
+        "numpy>=1.2{d:1},<2",
+        "12.3.1.{d:2}",
+        "1.0.0-rc.{d:1}+{x:7}",
+        "version 10.20.30.{d:2}",
+        "gpt-4o-2024-0{d:1}-1{d:1}",
+        "claude-3-5-sonnet-20241022",
+        "node v20.{d:1}.0",
+        "macOS 14.{d:1}.1",
+        "section 4.3.2.1",
+        "Linux 6.8.0-{d:2}-generic",
+        "openssl-3.0.{d:1}",
+        "tag 2024.05.{d:1}",
+        "^{d:1}.{d:1}.{d:1}",
+        "Safari/537.36",
+        "Version: \"6.1.7601.18{d:2}\"",
     ]);
     draw.picture(picture)
 }
 
 fn time(draw: &mut Draw) -> String {
     let picture = draw.pick(&[
-        "2024-05-15T15:0{d:1}:0{d:1}.{d:6}Z", "17{d:8}", "17{d:11}", "17{d:17}", "15/May/2024:15:00:0{d:1} +0200", "2024-05-1{d:1} 15:00:00,{d:3}", "05/1{d:1}/2024", "1{d:1}.05.2024",
-        "20240515_1500{d:2}", "Wed, 15 May 2024 15:00:0{d:1} GMT", "UTC+{d:1}", "0:00:{d:2}.{d:6}", "20240515T1500{d:2}Z", "15:00-16:30", "2024-W2{d:1}-3", "1{d:1}:2{d:1}:3{d:1}",
+        "2024-05-15T15:0{d:1}:0{d:1}.{d:6}Z",
+        "17{d:8}",
+        "17{d:11}",
+        "17{d:17}",
+        "15/May/2024:15:00:0{d:1} +0200",
+        "2024-05-1{d:1} 15:00:00,{d:3}",
+        "05/1{d:1}/2024",
+        "1{d:1}.05.2024",
+        "20240515_1500{d:2}",
+        "Wed, 15 May 2024 15:00:0{d:1} GMT",
+        "UTC+{d:1}",
+        "0:00:{d:2}.{d:6}",
+        "20240515T1500{d:2}Z",
+        "15:00-16:30",
+        "2024-W2{d:1}-3",
+        "1{d:1}:2{d:1}:3{d:1}",
     ]);
     draw.picture(picture)
 }
 
 fn number(draw: &mut Draw) -> String {
     let picture = draw.pick(&[
-        "0.{d:16}", "-{d:2}.{d:5}, {d:2}.{d:5}", "{d:1}.{d:8}e-{d:2}", "#{x:6}", "rgb({d:2}, {d:2}, {d:2})", "978-0-306-{d:5}-7", "ISBN 3-598-{d:5}-X", "0x{x:16}", "0x7f{x:10}",
-        "$1,{d:3},{d:3}.99", "{d:3} {d:3} {d:3}", "[{d:4}, {d:4}, {d:4}]", "{d:5} {d:5} {d:5} {d:5}", "{d:2}%", "00:1b:44:{x:2}:3a:{x:2}", "52.5200{d:3}, 13.4050{d:3}", "{d:4}x{d:4}",
-        "127.0.0.1:{d:4}", "192.168.{d:1}.{d:2}", "10.{d:1}.{d:1}.{d:2}/16", "0.0.0.0", "255.255.255.0", "fe80::{x:4}:1", "::1", "2001:db8::{x:4}", "EAN 40{d:11}", "{d:3}-{d:2}", "{d:6}-{d:4}",
+        "0.{d:16}",
+        "-{d:2}.{d:5}, {d:2}.{d:5}",
+        "{d:1}.{d:8}e-{d:2}",
+        "#{x:6}",
+        "rgb({d:2}, {d:2}, {d:2})",
+        "978-0-306-{d:5}-7",
+        "ISBN 3-598-{d:5}-X",
+        "0x{x:16}",
+        "0x7f{x:10}",
+        "$1,{d:3},{d:3}.99",
+        "{d:3} {d:3} {d:3}",
+        "[{d:4}, {d:4}, {d:4}]",
+        "{d:5} {d:5} {d:5} {d:5}",
+        "{d:2}%",
+        "00:1b:44:{x:2}:3a:{x:2}",
+        "52.5200{d:3}, 13.4050{d:3}",
+        "{d:4}x{d:4}",
+        "127.0.0.1:{d:4}",
+        "192.168.{d:1}.{d:2}",
+        "10.{d:1}.{d:1}.{d:2}/16",
+        "0.0.0.0",
+        "255.255.255.0",
+        "fe80::{x:4}:1",
+        "::1",
+        "2001:db8::{x:4}",
+        "EAN 40{d:11}",
+        "{d:3}-{d:2}",
+        "{d:6}-{d:4}",
     ]);
     draw.picture(picture)
 }

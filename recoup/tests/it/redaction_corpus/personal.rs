@@ -7,11 +7,26 @@ use super::draw::Draw;
 use super::planted::Planted;
 use recoup::redaction::Kind;
 
-const FIRST: &[&str] = &["mia", "leo", "Anna", "jürgen", "maria", "wei", "olu", "Priya", "sean", "ines", "yuki", "tom"];
-const LAST: &[&str] = &["li", "Meyer", "obrien", "garcia", "tanaka", "Okafor", "rossi", "dubois", "novak", "smith", "patel"];
+const FIRST: &[&str] =
+    &["mia", "leo", "Anna", "jürgen", "maria", "wei", "olu", "Priya", "sean", "ines", "yuki", "tom"];
+const LAST: &[&str] =
+    &["li", "Meyer", "obrien", "garcia", "tanaka", "Okafor", "rossi", "dubois", "novak", "smith", "patel"];
 const DOMAINS: &[&str] = &[
-    "example.com", "example.org", "mail.example.net", "gmail.com", "web.de", "orange.fr", "uni-example.ac.uk", "company.io",
-    "studio.photography", "example.co.jp", "correo.es", "sub.dept.example.edu", "firma.ch", "example.museum", "startup.ai",
+    "example.com",
+    "example.org",
+    "mail.example.net",
+    "gmail.com",
+    "web.de",
+    "orange.fr",
+    "uni-example.ac.uk",
+    "company.io",
+    "studio.photography",
+    "example.co.jp",
+    "correo.es",
+    "sub.dept.example.edu",
+    "firma.ch",
+    "example.museum",
+    "startup.ai",
 ];
 
 fn email(draw: &mut Draw) -> (&'static str, String) {
@@ -104,7 +119,8 @@ fn dialed(draw: &mut Draw, picture: &str) -> String {
     // `{n:3}` is an area code or exchange: 2–9, and no service code such as 911.
     let mut picture = picture.to_owned();
     while picture.contains("{n:3}") {
-        let code = format!("{}{}{}", draw.between(2, 9), draw.between(2, 9), draw.pick(&[0, 3, 4, 5, 6, 7, 8, 9]));
+        let code =
+            format!("{}{}{}", draw.between(2, 9), draw.between(2, 9), draw.pick(&[0, 3, 4, 5, 6, 7, 8, 9]));
         picture = picture.replacen("{n:3}", &code, 1);
     }
     draw.picture(&picture)
@@ -112,11 +128,25 @@ fn dialed(draw: &mut Draw, picture: &str) -> String {
 
 /// Networks, the issuer's first digits, and the length of a number.
 const CARDS: &[(&str, &str, usize)] = &[
-    ("Visa", "4", 16), ("Mastercard", "51", 16), ("Mastercard", "55", 16), ("Mastercard 2", "2221", 16), ("Mastercard 2", "2720", 16),
-    ("American Express", "34", 15), ("American Express", "37", 15), ("Discover", "6011", 16), ("Discover", "65", 16),
-    ("Diners Club", "36", 14), ("Diners Club", "3005", 14), ("JCB", "3528", 16), ("JCB", "3589", 16),
-    ("UnionPay", "62", 16), ("UnionPay 19", "62", 19), ("Maestro", "6759", 16), ("Maestro", "5018", 16),
-    ("Mir", "2200", 16), ("RuPay", "6521", 16),
+    ("Visa", "4", 16),
+    ("Mastercard", "51", 16),
+    ("Mastercard", "55", 16),
+    ("Mastercard 2", "2221", 16),
+    ("Mastercard 2", "2720", 16),
+    ("American Express", "34", 15),
+    ("American Express", "37", 15),
+    ("Discover", "6011", 16),
+    ("Discover", "65", 16),
+    ("Diners Club", "36", 14),
+    ("Diners Club", "3005", 14),
+    ("JCB", "3528", 16),
+    ("JCB", "3589", 16),
+    ("UnionPay", "62", 16),
+    ("UnionPay 19", "62", 19),
+    ("Maestro", "6759", 16),
+    ("Maestro", "5018", 16),
+    ("Mir", "2200", 16),
+    ("RuPay", "6521", 16),
 ];
 
 fn card(draw: &mut Draw) -> (&'static str, String) {
@@ -125,7 +155,8 @@ fn card(draw: &mut Draw) -> (&'static str, String) {
     // Luhn: the digit that makes the sum a multiple of ten.
     let doubled = |digit: u32| if digit > 4 { 2 * digit - 9 } else { 2 * digit };
     let digits = number.chars().rev().filter_map(|digit| digit.to_digit(10));
-    let sum: u32 = digits.enumerate().map(|(at, digit)| if at % 2 == 0 { doubled(digit) } else { digit }).sum();
+    let sum: u32 =
+        digits.enumerate().map(|(at, digit)| if at % 2 == 0 { doubled(digit) } else { digit }).sum();
     number.push_str(&((10 - sum % 10) % 10).to_string());
     let groups: &[usize] = match length {
         14 => &[4, 6, 4],
@@ -144,9 +175,23 @@ fn card(draw: &mut Draw) -> (&'static str, String) {
 
 /// Countries and their accounts as the registry of ISO 13616 pictures them.
 const ACCOUNTS: &[(&str, &str)] = &[
-    ("DE", "{d:18}"), ("GB", "{u:4}{d:14}"), ("FR", "{d:10}{U:11}{d:2}"), ("ES", "{d:20}"), ("IT", "{u:1}{d:10}{U:12}"),
-    ("NL", "{u:4}{d:10}"), ("BE", "{d:12}"), ("CH", "{d:5}{U:12}"), ("AT", "{d:16}"), ("PL", "{d:24}"), ("SE", "{d:20}"),
-    ("NO", "{d:11}"), ("DK", "{d:14}"), ("PT", "{d:21}"), ("IE", "{u:4}{d:14}"), ("TR", "{d:5}0{U:16}"), ("BR", "{d:23}{u:1}{U:1}"),
+    ("DE", "{d:18}"),
+    ("GB", "{u:4}{d:14}"),
+    ("FR", "{d:10}{U:11}{d:2}"),
+    ("ES", "{d:20}"),
+    ("IT", "{u:1}{d:10}{U:12}"),
+    ("NL", "{u:4}{d:10}"),
+    ("BE", "{d:12}"),
+    ("CH", "{d:5}{U:12}"),
+    ("AT", "{d:16}"),
+    ("PL", "{d:24}"),
+    ("SE", "{d:20}"),
+    ("NO", "{d:11}"),
+    ("DK", "{d:14}"),
+    ("PT", "{d:21}"),
+    ("IE", "{u:4}{d:14}"),
+    ("TR", "{d:5}0{U:16}"),
+    ("BR", "{d:23}{u:1}{U:1}"),
 ];
 
 fn iban(draw: &mut Draw) -> (&'static str, String) {
@@ -183,7 +228,8 @@ fn national_id(draw: &mut Draw) -> (&'static str, String) {
             let mut digits: Vec<u32> = (0..9).map(|_| draw.below(10) as u32).collect();
             for _ in 0..2 {
                 let length = digits.len() as u32;
-                let sum: u32 = digits.iter().zip((2..=length + 1).rev()).map(|(digit, weight)| digit * weight).sum();
+                let sum: u32 =
+                    digits.iter().zip((2..=length + 1).rev()).map(|(digit, weight)| digit * weight).sum();
                 digits.push(if sum % 11 < 2 { 0 } else { 11 - sum % 11 });
             }
             let text: String = digits.iter().filter_map(|digit| char::from_digit(*digit, 10)).collect();
@@ -206,14 +252,17 @@ fn ip(draw: &mut Draw) -> (&'static str, String) {
         return if draw.chance(4) { ("IPv6, upper case", text.to_uppercase()) } else { ("IPv6", text) };
     }
     let first = draw.pick(&[5, 8, 23, 34, 52, 78, 80, 93, 104, 142, 151, 176, 185, 212, 217]);
-    let address = Ipv4Addr::new(first, draw.below(256) as u8, draw.below(256) as u8, draw.between(1, 254) as u8);
+    let address =
+        Ipv4Addr::new(first, draw.below(256) as u8, draw.below(256) as u8, draw.between(1, 254) as u8);
     ("IPv4", address.to_string())
 }
 
 /// `count` of each kind; telephone numbers by form.
 pub fn planted(draw: &mut Draw, count: usize) -> Vec<Planted> {
     let mut out = Vec::new();
-    let around = |draw: &mut Draw, own: &[super::carriers::Carrier]| if draw.chance(2) { ANY.to_vec() } else { own.to_vec() };
+    let around = |draw: &mut Draw, own: &[super::carriers::Carrier]| {
+        if draw.chance(2) { ANY.to_vec() } else { own.to_vec() }
+    };
     for _ in 0..count {
         let (form, value) = email(draw);
         let carriers = around(draw, EMAIL);
@@ -238,7 +287,12 @@ pub fn planted(draw: &mut Draw, count: usize) -> Vec<Planted> {
     for (form, picture) in NAMED {
         for _ in 0..count.div_ceil(DIALED.len()) {
             let value = dialed(draw, picture);
-            out.push(carried(draw, ("telephone numbers", &format!("{form}, named"), Kind::Phone), PHONE, &value));
+            out.push(carried(
+                draw,
+                ("telephone numbers", &format!("{form}, named"), Kind::Phone),
+                PHONE,
+                &value,
+            ));
         }
     }
     out
