@@ -142,6 +142,17 @@ pub(crate) struct NamedArgs {
     pub trust: bool,
 }
 
+/// Where environments are that do not come with the program.
+#[derive(Debug, Args)]
+pub(crate) struct WorldArgs {
+    /// Folder of the package or bridge that runs record under this name; goes before a bundled one
+    #[arg(long = "environment", value_name = "NAME=DIR", value_parser = parse_world)]
+    pub environments: Vec<(String, PathBuf)>,
+    /// Run a bridge's program, and a package where the system cannot shut it in
+    #[arg(long)]
+    pub trust: bool,
+}
+
 /// What to play.
 #[derive(Debug, Args)]
 pub(crate) struct PlayArgs {
@@ -268,6 +279,8 @@ pub(crate) struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub outcomes: OutcomeArgs,
+    #[command(flatten)]
+    pub worlds: WorldArgs,
 }
 
 /// Who acts where, and how often.
@@ -427,6 +440,8 @@ pub(crate) struct ReplayArgs {
     /// Who continues [default: the policy that acted in the run]
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<String>,
+    #[command(flatten)]
+    pub worlds: WorldArgs,
     /// Find the decisive turn by experiment: until when the expert could save the run, and which turn's
     /// correction saves it
     #[arg(long)]
@@ -496,6 +511,16 @@ fn parse_difficulties(text: &str) -> Result<Difficulties, String> {
         "all" => Ok(Difficulties::All),
         "1" | "2" | "3" => text.parse().map(Difficulties::Only).map_err(|_| String::new()),
         _ => Err("expected 1, 2, 3 or all".to_owned()),
+    }
+}
+
+/// Reads `name=folder`.
+fn parse_world(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, folder)) if !name.is_empty() && !folder.is_empty() => {
+            Ok((name.to_owned(), PathBuf::from(folder)))
+        }
+        _ => Err("expected a name and a folder, as `shop=environments/shop`".to_owned()),
     }
 }
 

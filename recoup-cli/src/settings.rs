@@ -1,5 +1,6 @@
 //! Settings: flags over environment variables over `recoup.toml`, resolved once.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ struct File {
     threads: Option<u16>,
     #[serde(default)]
     import: ImportSection,
+    #[serde(default)]
+    environments: BTreeMap<String, PathBuf>,
 }
 
 /// `[import]`
@@ -46,6 +49,8 @@ pub(crate) struct Settings {
     pub project_name: String,
     pub out: PathBuf,
     pub threads: usize,
+    /// Folders of environments, by the names that runs record.
+    pub environments: BTreeMap<String, PathBuf>,
     import: ImportSection,
 }
 
@@ -60,6 +65,7 @@ impl Settings {
             project,
             out: out.map(Path::to_path_buf).or(file.out).unwrap_or_else(|| OUT_DEFAULT.into()),
             threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
+            environments: file.environments,
             import: file.import,
         })
     }
@@ -97,7 +103,7 @@ fn read_file(named: Option<&Path>) -> Result<File, Failure> {
         .map_err(|error| Failure::user(format!("cannot read settings `{}`: {error}", path.display())))?;
     toml::from_str(&text).map_err(|error| {
         Failure::user(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
-            .hint("known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, `licence`")
+            .hint("known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, `licence`; in `[environments]`, names and folders")
     })
 }
 

@@ -7,14 +7,18 @@ use std::path::Path;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::answers::{Exported, ExportedRows, Failed, Formats, Found, Labelled, Shown};
+use crate::answers::{
+    CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled, Listed,
+    Played, ReplayPlanned, Replayed, Serving, Shown,
+};
 use crate::artifact::{Artifact, Body, pretty};
 use crate::exporters::Manifest;
 use crate::id::Hash;
 use crate::json::Json;
-use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, Summary};
+use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, Injecting, Summary};
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
+use crate::synthesis::admission::Admission;
 
 impl JsonSchema for Hash {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -71,6 +75,16 @@ fn the_schemas_are_those_of_the_types() {
         ("exported", artifact::<Exported<'_>>()),
         ("exported_rows", artifact::<ExportedRows<'_>>()),
         ("run", artifact::<Shown>()),
+        ("collected", artifact::<Collected<'_>>()),
+        ("collect_plan", artifact::<CollectPlan>()),
+        ("replayed", artifact::<Replayed<'_>>()),
+        ("replay_plan", artifact::<ReplayPlanned>()),
+        ("injected", artifact::<Injecting>()),
+        ("admission", artifact::<Admission>()),
+        ("played", artifact::<Played<'_>>()),
+        ("exported_tasks", artifact::<ExportedTasks<'_>>()),
+        ("serving", artifact::<Serving<'_>>()),
+        ("environment", schema::<Listed<'_>>()),
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
         ("error", schema::<Failed<'_>>()),

@@ -1,12 +1,11 @@
 //! `recoup run`: the main job.
 
 use recoup::artifact::Artifact;
-use recoup::environments::bundled;
 use recoup::pipeline::{self, Summary};
 use recoup::verdict::Party;
 
 use super::import::{Input, ended, say_imported, say_problems};
-use super::project;
+use super::{environment, project};
 use crate::Ended;
 use crate::args::RunArgs;
 use crate::clock::now;
@@ -18,6 +17,7 @@ use crate::settings::Settings;
 pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
     input.require_runs()?;
+    let known = environment::Known::of(&flags.worlds, settings)?;
     // Said before the work, not after it.
     pipeline::require_own(&settings.out)?;
     let mut store = project::create_or_open(settings)?;
@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         &input.sources,
         input.problems.clone(),
         &config,
-        &bundled::open,
+        &|name| known.open(name),
         &mut progress,
     )?;
     progress.finish();

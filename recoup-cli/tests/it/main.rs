@@ -20,6 +20,10 @@ mod serve;
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
 
+/// Runs re-executed in environments that are folders.
+#[cfg(unix)]
+mod folders;
+
 /// Listing, showing, labelling, forgetting.
 mod look;
 
