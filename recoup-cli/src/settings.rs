@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use recoup::artifact::{Artifact, Body, Provenance};
 use recoup::importers::{ImportOptions, Scoring};
 use recoup::pipeline::ContentSettings;
 use serde::Deserialize;
@@ -46,6 +47,8 @@ pub(crate) struct Settings {
     pub project_name: String,
     pub out: PathBuf,
     pub threads: usize,
+    /// Whether the network is forbidden.
+    pub offline: bool,
     import: ImportSection,
 }
 
@@ -60,6 +63,7 @@ impl Settings {
             project,
             out: out.map(Path::to_path_buf).or(file.out).unwrap_or_else(|| OUT_DEFAULT.into()),
             threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
+            offline: global.offline,
             import: file.import,
         })
     }
@@ -67,6 +71,11 @@ impl Settings {
     /// The settings that decide content, without an import's own flags.
     pub(crate) fn content(&self) -> ContentSettings {
         ContentSettings::of(&self.import_options(&OutcomeArgs::default()))
+    }
+
+    /// Puts the head before an answer that is made from no run.
+    pub(crate) fn answer<T: Body>(&self, body: T) -> Artifact<T> {
+        Artifact::new(Provenance::new(self.content().hash(), String::new()), body)
     }
 
     /// Options of an import.

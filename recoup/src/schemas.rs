@@ -7,11 +7,14 @@ use std::path::Path;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::answers::{Exported, ExportedRows, Failed, Formats, Found, Labelled, Shown};
+use crate::answers::{
+    Exported, ExportedRows, Failed, Formats, Found, Labelled, ModelAnswer, NumberedAnswer, Questioned, Shown,
+};
 use crate::artifact::{Artifact, Body, pretty};
 use crate::exporters::Manifest;
 use crate::id::Hash;
 use crate::json::Json;
+use crate::models::Estimate;
 use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, Summary};
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
@@ -71,6 +74,10 @@ fn the_schemas_are_those_of_the_types() {
         ("exported", artifact::<Exported<'_>>()),
         ("exported_rows", artifact::<ExportedRows<'_>>()),
         ("run", artifact::<Shown>()),
+        ("answer", artifact::<ModelAnswer<'_>>()),
+        ("numbered_answer", schema::<NumberedAnswer<'_>>()),
+        ("questioned", artifact::<Questioned>()),
+        ("estimate", artifact::<Estimate>()),
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
         ("error", schema::<Failed<'_>>()),
