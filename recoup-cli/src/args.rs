@@ -1,12 +1,14 @@
 //! What the user typed. Nothing here does work: paths are not opened, names are not looked up.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
+use recoup::models::Cost;
 use recoup::rollout::Difficulties;
 use recoup::verdict::Arm;
 
@@ -38,6 +40,9 @@ pub(crate) struct Global {
     /// Say nothing on standard error but errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Use no network: models give only the answers that are kept
+    #[arg(long, global = true)]
+    pub offline: bool,
     /// When to use colors
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
@@ -82,6 +87,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Re-execute failed runs in their environments and prove repairs by matched arms
     Replay(ReplayArgs),
+    /// Ask a model, to see whether and how it answers
+    Ask(AskArgs),
     /// Count what the project holds
     Stats,
     /// Recompute every hash in the project
@@ -483,6 +490,79 @@ pub(crate) struct ExportArgs {
     pub task: Option<String>,
 }
 
+/// Which models judge.
+#[derive(Debug, Default, Args)]
+pub(crate) struct JudgeArgs {
+    /// Model that judges, for instance `openai:gpt-4o-mini`, `anthropic:claude-sonnet-4-5`,
+    /// `http://localhost:8000/v1#qwen3` or `scripted:FILE`; several make a panel
+    #[arg(long = "judge", value_name = "MODEL")]
+    pub judges: Vec<String>,
+    #[command(flatten)]
+    pub spend: SpendArgs,
+}
+
+/// What asking models may take.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SpendArgs {
+    /// Most dollars to spend; models without a price are refused
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, help_heading = "Models")]
+    pub max_cost: Option<Cost>,
+    /// Most tokens of questions and answers
+    #[arg(long, value_name = "N", help_heading = "Models")]
+    pub max_tokens: Option<u64>,
+    /// Most requests to send, those tried again included
+    #[arg(long, value_name = "N", help_heading = "Models")]
+    pub max_requests: Option<u64>,
+    /// Most time to ask for (`90s`, `30m`, `2h`)
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = "Models")]
+    pub max_time: Option<Duration>,
+    /// Ask even where that may cost more than $1, or nobody knows how much
+    #[arg(long, short, help_heading = "Models")]
+    pub yes: bool,
+    /// Show how many requests there would be and what they may cost, and stop
+    #[arg(long, help_heading = "Models")]
+    pub dry_run: bool,
+    /// TOML file with prices: `[models."NAME"]`, `input` and `output` in dollars a million tokens
+    #[arg(long, value_name = "FILE", env = "RECOUP_PRICES", help_heading = "Models")]
+    pub prices: Option<PathBuf>,
+    /// Most requests in flight
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Models")]
+    pub concurrency: u16,
+    /// Most requests a minute to one host
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Models")]
+    pub rpm: Option<u32>,
+    /// Most tokens a minute to one host
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Models")]
+    pub tpm: Option<u32>,
+}
+
+/// Whom to ask what.
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// The model, named as in `--judge`
+    pub model: String,
+    /// The question
+    #[arg(required_unless_present = "prompts")]
+    pub prompt: Option<String>,
+    /// JSONL file of questions, each a text or `{"prompt", "system"?}`; answers are kept in the project
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    pub prompts: Option<PathBuf>,
+    /// Instructions before the question
+    #[arg(long, value_name = "TEXT")]
+    pub system: Option<String>,
+    /// JSON Schema file that the answer must satisfy
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+    /// Most tokens of an answer
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_answer: u32,
+    /// Sampling temperature
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = parse_score)]
+    pub temperature: f64,
+    #[command(flatten)]
+    pub spend: SpendArgs,
+}
+
 /// Which runs to delete.
 #[derive(Debug, Args)]
 pub(crate) struct ForgetArgs {
@@ -529,6 +609,14 @@ fn parse_score(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(score) if score.is_finite() => Ok(score),
         _ => Err("expected a finite number".to_owned()),
+    }
+}
+
+/// Reads an amount of dollars.
+fn parse_dollars(text: &str) -> Result<Cost, String> {
+    match text.strip_prefix('$').unwrap_or(text).parse::<f64>() {
+        Ok(usd) if usd.is_finite() && usd >= 0.0 => Ok(Cost::from_usd(usd)),
+        _ => Err("expected an amount of dollars, for instance 2.50".to_owned()),
     }
 }
 

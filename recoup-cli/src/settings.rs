@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use recoup::artifact::{Artifact, Body, Provenance};
 use recoup::importers::{ImportOptions, Scoring};
 use recoup::pipeline::ContentSettings;
 use serde::Deserialize;
@@ -51,6 +52,8 @@ pub(crate) struct Settings {
     pub threads: usize,
     /// Folders of environments, by the names that runs record.
     pub environments: BTreeMap<String, PathBuf>,
+    /// Whether the network is forbidden.
+    pub offline: bool,
     import: ImportSection,
 }
 
@@ -66,6 +69,7 @@ impl Settings {
             out: out.map(Path::to_path_buf).or(file.out).unwrap_or_else(|| OUT_DEFAULT.into()),
             threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
             environments: file.environments,
+            offline: global.offline,
             import: file.import,
         })
     }
@@ -73,6 +77,11 @@ impl Settings {
     /// The settings that decide content, without an import's own flags.
     pub(crate) fn content(&self) -> ContentSettings {
         ContentSettings::of(&self.import_options(&OutcomeArgs::default()))
+    }
+
+    /// Puts the head before an answer that is made from no run.
+    pub(crate) fn answer<T: Body>(&self, body: T) -> Artifact<T> {
+        Artifact::new(Provenance::new(self.content().hash(), String::new()), body)
     }
 
     /// Options of an import.

@@ -9,6 +9,7 @@ use crate::environments::{Identity, Score};
 use crate::pipeline::{AtifExport, Diagnosing, Injecting, Replaying, Summary};
 use crate::replay::ReplaySummary;
 use crate::rollout;
+use crate::models::{Amount, Estimate, Finish, LedgerLine, Usage};
 use crate::store::{ForgetReport, GcReport, Stats, VerifyReport};
 use crate::synthesis::admission::Admission;
 use crate::trajectory::Trajectory;
@@ -63,6 +64,10 @@ pub struct ExportedRows<'a> {
     pub exported: BTreeMap<String, u64>,
     /// The folder.
     pub out: &'a str,
+}
+
+impl Body for ModelAnswer<'_> {
+    const FORMAT: &'static str = "recoup.answer";
 }
 
 impl Body for ExportedRows<'_> {
@@ -320,6 +325,62 @@ pub enum Origin {
     Machine,
     /// An environment that was named.
     Environment,
+    /// A model's provider.
+    Provider,
+}
+
+/// What a model answered (`ask`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ModelAnswer<'a> {
+    /// The model that was asked.
+    pub model: &'a str,
+    /// The model that answered, as the provider names it.
+    pub answered_by: &'a str,
+    /// Its answer.
+    pub text: &'a str,
+    /// Its reasoning, where the provider gives it apart.
+    pub reasoning: Option<&'a str>,
+    /// Why the answer ended.
+    pub finish: Finish,
+    /// Tokens, as the provider counts them.
+    pub usage: Option<Usage>,
+    /// Money, in dollars; `None` without a price.
+    pub cost_usd: Option<f64>,
+    /// Time until the answer was whole, in milliseconds.
+    pub latency_ms: u64,
+}
+
+/// An answer to one of several questions (`ask --prompts`); one a line, without a head.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NumberedAnswer<'a> {
+    /// Which question, from 0.
+    pub index: usize,
+    /// The answer; `None` where there is none.
+    pub text: Option<&'a str>,
+    /// Why the answer ended.
+    pub finish: Option<Finish>,
+    /// Why there is no answer.
+    pub error: Option<String>,
+}
+
+/// What several questions took (`ask --prompts`): the last line.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Questioned {
+    /// Questions.
+    pub prompts: u64,
+    /// Questions without an answer.
+    pub failed: u64,
+    /// Questions that the model answered now.
+    pub calls: u64,
+    /// Questions that were answered from before.
+    pub cached: u64,
+    /// What was spent now.
+    pub spent: Amount,
+    /// What it took, by stage and model.
+    pub ledger: Vec<LedgerLine>,
 }
 
 macro_rules! bodies {
@@ -350,4 +411,6 @@ bodies! {
     Played<'_>: "recoup.played",
     ExportedTasks<'_>: "recoup.exported-tasks",
     Serving<'_>: "recoup.serving",
+    Estimate: "recoup.estimate",
+    Questioned: "recoup.questioned",
 }

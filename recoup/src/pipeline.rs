@@ -16,6 +16,7 @@ mod inject;
 mod outcomes;
 mod outlets;
 mod replay;
+mod replies;
 mod settings;
 mod summary;
 mod worlds;

@@ -9,13 +9,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::answers::{
     CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled, Listed,
-    Played, ReplayPlanned, Replayed, Serving, Shown,
+    ModelAnswer, NumberedAnswer, Played, Questioned, ReplayPlanned, Replayed, Serving, Shown,
 };
 use crate::artifact::{Artifact, Body, pretty};
 use crate::exporters::Manifest;
 use crate::id::Hash;
 use crate::json::Json;
 use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, Injecting, Summary};
+use crate::models::Estimate;
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
 use crate::synthesis::admission::Admission;
@@ -85,6 +86,10 @@ fn the_schemas_are_those_of_the_types() {
         ("exported_tasks", artifact::<ExportedTasks<'_>>()),
         ("serving", artifact::<Serving<'_>>()),
         ("environment", schema::<Listed<'_>>()),
+        ("answer", artifact::<ModelAnswer<'_>>()),
+        ("numbered_answer", schema::<NumberedAnswer<'_>>()),
+        ("questioned", artifact::<Questioned>()),
+        ("estimate", artifact::<Estimate>()),
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
         ("error", schema::<Failed<'_>>()),

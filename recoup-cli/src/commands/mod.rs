@@ -1,5 +1,6 @@
 //! The verbs: one file each.
 
+pub(crate) mod ask;
 pub(crate) mod collect;
 pub(crate) mod diagnose;
 pub(crate) mod env;

@@ -117,6 +117,7 @@ impl ChatRequest {
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
     /// By itself.
@@ -133,6 +134,7 @@ pub enum Finish {
 
 /// Tokens, as the provider counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Of the question.
     pub prompt: u64,
