@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::artifact::Body;
-use crate::pipeline::{AtifExport, Diagnosing, Summary};
+use crate::evaluation::attribution::Attribution;
+use crate::pipeline::{AtifExport, Diagnosing, FlipAgreement, Summary};
 use crate::store::{ForgetReport, GcReport, Stats, VerifyReport};
 use crate::trajectory::Trajectory;
 use crate::verdict::Verdict;
@@ -131,4 +132,6 @@ bodies! {
     Labelled: "recoup.labelling",
     Shown: "recoup.run",
     AtifExport: "recoup.export",
+    Attribution: "recoup.attribution",
+    FlipAgreement: "recoup.flip-agreement",
 }

@@ -9,10 +9,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::answers::{Exported, ExportedRows, Failed, Formats, Found, Labelled, Shown};
 use crate::artifact::{Artifact, Body, pretty};
+use crate::evaluation::attribution::Attribution;
 use crate::exporters::Manifest;
 use crate::id::Hash;
 use crate::json::Json;
-use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, Summary};
+use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, FlipAgreement, Summary};
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
 
@@ -70,6 +71,8 @@ fn the_schemas_are_those_of_the_types() {
         ("labelling", artifact::<Labelled>()),
         ("exported", artifact::<Exported<'_>>()),
         ("exported_rows", artifact::<ExportedRows<'_>>()),
+        ("attribution", artifact::<Attribution>()),
+        ("flip_agreement", artifact::<FlipAgreement>()),
         ("run", artifact::<Shown>()),
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
