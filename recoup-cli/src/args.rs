@@ -89,6 +89,9 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Ask a model, to see whether and how it answers
     Ask(AskArgs),
+    /// Measure how often recoup is right
+    #[command(subcommand)]
+    Eval(EvalCommand),
     /// Count what the project holds
     Stats,
     /// Recompute every hash in the project
@@ -123,6 +126,53 @@ pub(crate) enum EnvCommand {
     Export(EnvExportArgs),
     /// Serve tasks to agents and trainers
     Serve(ServeArgs),
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvalCommand {
+    /// Compare the blamed step and agent with labels, beside what simple guesses reach
+    Attribution(AttributionArgs),
+}
+
+/// Which labels, and whose predictions.
+#[derive(Debug, Args)]
+pub(crate) struct AttributionArgs {
+    /// Labelled runs, or runs and the files with their labels: Who&When, AgentRx, labelled chat rows.
+    /// They are read into a project of their own that is dropped again, or into `--project` where named
+    #[arg(long, value_name = "PATH", num_args = 1.., required_unless_present = "against")]
+    pub labels: Vec<String>,
+    /// Predictions to score in place of the rules': JSONL of `{"file", "agent", "step"}`, steps from 0,
+    /// or a log of `Prediction for FILE.json:` blocks
+    #[arg(long, value_name = "FILE")]
+    pub predictions: Option<PathBuf>,
+    /// Only runs on this side of the split
+    #[arg(long, value_name = "SIDE", value_enum)]
+    pub side: Option<SideChoice>,
+    /// Compare instead with what `recoup replay --sweep` found in the project
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["labels", "predictions", "side"])]
+    pub against: Option<Against>,
+    /// Seed of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// Sides of the split that runs are measured on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SideChoice {
+    /// For training
+    Train,
+    /// For choosing
+    Validation,
+    /// For the final figure
+    Test,
+}
+
+/// Labels that recoup makes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Against {
+    /// Turns whose correction changes the outcome
+    Flips,
 }
 
 /// Which task of an environment.

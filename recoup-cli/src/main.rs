@@ -73,6 +73,7 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
         Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),
         Command::Ask(flags) => commands::ask::ask(flags, &settings, printer),
+        Command::Eval(command) => commands::eval::eval(command, &settings, printer),
         Command::Stats => commands::stats::stats(&settings, printer),
         Command::Verify => commands::verify::verify(&settings, printer),
         Command::Gc => commands::gc::gc(&settings, printer),

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub project: PathBuf,
     /// The project folder, as commands should name it.
     pub project_name: String,
+    /// Whether the user named the project folder.
+    pub is_project_named: bool,
     pub out: PathBuf,
     pub threads: usize,
     /// Folders of environments, by the names that runs record.
@@ -62,8 +64,11 @@ impl Settings {
     pub(crate) fn resolve(global: &Global, out: Option<&Path>) -> Result<Self, Failure> {
         let file = read_file(global.config.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let project = global.project.clone().or(file.project).unwrap_or_else(|| PROJECT_DEFAULT.into());
+        let named = global.project.clone().or(file.project);
+        let is_project_named = named.is_some();
+        let project = named.unwrap_or_else(|| PROJECT_DEFAULT.into());
         Ok(Self {
+            is_project_named,
             project_name: project.to_string_lossy().into_owned(),
             project,
             out: out.map(Path::to_path_buf).or(file.out).unwrap_or_else(|| OUT_DEFAULT.into()),

@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use crate::artifact::Body;
 use crate::environments::{Identity, Score};
-use crate::pipeline::{AtifExport, Diagnosing, Injecting, Replaying, Summary};
+use crate::pipeline::{AtifExport, Diagnosing, FlipAgreement, Injecting, Replaying, Summary};
 use crate::replay::ReplaySummary;
 use crate::rollout;
 use crate::models::{Amount, Estimate, Finish, LedgerLine, Usage};
+use crate::evaluation::attribution::Attribution;
 use crate::store::{ForgetReport, GcReport, Stats, VerifyReport};
 use crate::synthesis::admission::Admission;
 use crate::trajectory::Trajectory;
@@ -413,4 +414,6 @@ bodies! {
     Serving<'_>: "recoup.serving",
     Estimate: "recoup.estimate",
     Questioned: "recoup.questioned",
+    Attribution: "recoup.attribution",
+    FlipAgreement: "recoup.flip-agreement",
 }

@@ -9,6 +9,7 @@
 //! Each stage does only what is new: an import knows the runs it has, the diagnosis the tasks it has
 //! finished, and the outlets are left as they are while nothing they were made from has changed.
 
+mod attribution;
 mod diagnose;
 mod export;
 mod import;
@@ -23,6 +24,7 @@ mod worlds;
 
 use std::path::Path;
 
+pub use self::attribution::{AttributionConfig, FlipAgreement, attribution, flip_agreement};
 pub use self::diagnose::{Diagnosing, diagnose};
 pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};

@@ -12,10 +12,11 @@ use crate::answers::{
     ModelAnswer, NumberedAnswer, Played, Questioned, ReplayPlanned, Replayed, Serving, Shown,
 };
 use crate::artifact::{Artifact, Body, pretty};
+use crate::evaluation::attribution::Attribution;
 use crate::exporters::Manifest;
 use crate::id::Hash;
 use crate::json::Json;
-use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, Injecting, Summary};
+use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Summary};
 use crate::models::Estimate;
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
@@ -75,6 +76,8 @@ fn the_schemas_are_those_of_the_types() {
         ("labelling", artifact::<Labelled>()),
         ("exported", artifact::<Exported<'_>>()),
         ("exported_rows", artifact::<ExportedRows<'_>>()),
+        ("attribution", artifact::<Attribution>()),
+        ("flip_agreement", artifact::<FlipAgreement>()),
         ("run", artifact::<Shown>()),
         ("collected", artifact::<Collected<'_>>()),
         ("collect_plan", artifact::<CollectPlan>()),

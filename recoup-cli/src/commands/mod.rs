@@ -6,6 +6,7 @@ pub(crate) mod diagnose;
 pub(crate) mod env;
 pub(crate) mod env_worker;
 mod environment;
+pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod gc;

@@ -16,6 +16,7 @@ pub mod gates;
 mod run;
 mod schema;
 mod siblings;
+mod suspect;
 mod text_actions;
 mod words;
 
@@ -25,6 +26,7 @@ pub use self::effects::{Effect, effect};
 pub use self::gates::GateReview;
 pub use self::run::{Message, Run, Step};
 pub use self::siblings::Divergence;
+pub use self::suspect::{Blamed, blamed};
 use crate::id::TrajectoryId;
 use crate::trajectory::{Citation, Status, Trajectory};
 use crate::triage;
