@@ -30,6 +30,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         input.problems.clone(),
         &config,
         &bundled::open,
+        None,
         &mut progress,
     )?;
     progress.finish();
