@@ -28,7 +28,7 @@ pub use self::diagnose::{Diagnosing, diagnose};
 pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
 pub use self::inject::{Injecting, inject};
-pub use self::judge::{Estimate, Judging, JudgingPlan, Meter, estimate, judge_runs, runs_to_judge};
+pub use self::judge::{Judging, JudgingPlan, Meter, first_questions, judge_runs};
 pub use self::labelled::judgements;
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
 pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};

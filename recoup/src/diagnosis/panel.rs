@@ -102,7 +102,7 @@ impl Judged {
 pub fn judge(
     case: &Case<'_>,
     run: &Run<'_>,
-    panel: &[&dyn Judge],
+    panel: &[Box<dyn Judge + '_>],
     known: Known<'_>,
 ) -> Result<Judged, ModelError> {
     let mut judged = Judged { attempts: Vec::new(), opinions: Vec::new(), spent: Spent::default() };
@@ -116,7 +116,7 @@ pub fn judge(
         let only_s9 = attempt == RETRIES && tried.refused.as_ref().is_some_and(|(gate, _)| gate == "S9");
         if let Some(proposal) = tried.proposal.as_ref().filter(|_| tried.refused.is_none() || only_s9) {
             for other in others {
-                let (opinion, spent) = asked(case, *other, proposal, &tried.cited)?;
+                let (opinion, spent) = asked(case, other.as_ref(), proposal, &tried.cited)?;
                 judged.spent.add(spent);
                 judged.opinions.push(opinion);
             }

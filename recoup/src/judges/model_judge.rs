@@ -39,23 +39,17 @@ impl Default for JudgeConfig {
 
 /// A model that judges.
 pub struct ModelJudge<'a> {
-    model: &'a dyn ChatModel,
+    model: Box<dyn ChatModel + 'a>,
     config: JudgeConfig,
 }
 
-impl<'a> ModelJudge<'a> {
-    /// Makes a judge of a model.
-    pub fn new(model: &'a dyn ChatModel, config: JudgeConfig) -> Self {
-        let window_tokens = config.window_tokens.max(WINDOW_TOKENS_MIN);
-        Self { model, config: JudgeConfig { window_tokens, ..config } }
+impl JudgeConfig {
+    /// The first question about a run: what it costs can be told without asking it.
+    pub fn first_question(&self, case: &Case<'_>) -> ChatRequest {
+        self.proposing(case, None, self.window_tokens).0
     }
 
-    /// The first question about a run: what it would cost can be told without asking it.
-    pub fn question(&self, case: &Case<'_>, refused: Option<&Refused>) -> ChatRequest {
-        self.first(case, refused, self.config.window_tokens).0
-    }
-
-    fn first(&self, case: &Case<'_>, refused: Option<&Refused>, tokens: usize) -> (ChatRequest, Shown) {
+    fn proposing(&self, case: &Case<'_>, refused: Option<&Refused>, tokens: usize) -> (ChatRequest, Shown) {
         let shown = case.show(tokens * TOKEN_BYTES, refused.map_or(&[], |refused| &refused.cited));
         let mut messages = vec![ChatMessage::system(DIAGNOSE.text), ChatMessage::user(shown.text.as_str())];
         if let Some(refused) = refused {
@@ -69,11 +63,19 @@ impl<'a> ModelJudge<'a> {
     fn request(&self, messages: Vec<ChatMessage>, prompt: &Prompt, schema: ReplySchema) -> ChatRequest {
         ChatRequest {
             schema: Some(schema),
-            temperature: self.config.temperature,
-            sample: self.config.sample,
+            temperature: self.temperature,
+            sample: self.sample,
             prompt_hash: Some(prompt.hash.clone()),
-            ..ChatRequest::new(messages, self.config.answer_tokens)
+            ..ChatRequest::new(messages, self.answer_tokens)
         }
+    }
+}
+
+impl<'a> ModelJudge<'a> {
+    /// Makes a judge of a model.
+    pub fn new(model: Box<dyn ChatModel + 'a>, config: JudgeConfig) -> Self {
+        let window_tokens = config.window_tokens.max(WINDOW_TOKENS_MIN);
+        Self { model, config: JudgeConfig { window_tokens, ..config } }
     }
 
     /// Asks, with half the record where the model says that it is too much.
@@ -102,7 +104,7 @@ impl Judge for ModelJudge<'_> {
     }
 
     fn propose(&self, case: &Case<'_>, refused: Option<&Refused>) -> Result<Answer<Proposal>, ModelError> {
-        let (reply, shown, spent) = self.ask(|tokens| self.first(case, refused, tokens))?;
+        let (reply, shown, spent) = self.ask(|tokens| self.config.proposing(case, refused, tokens))?;
         let read = whole(&reply).and_then(|()| proposal(&reply.text));
         Ok(Answer { read, text: reply.text, shown, spent })
     }
@@ -117,7 +119,7 @@ impl Judge for ModelJudge<'_> {
             let shown = case.show(tokens * TOKEN_BYTES, cited);
             let user = format!("{}{}", shown.text, told(case, proposal));
             let messages = vec![ChatMessage::system(REVIEW.text), ChatMessage::user(user)];
-            (self.request(messages, &REVIEW, opinion_schema()), shown)
+            (self.config.request(messages, &REVIEW, opinion_schema()), shown)
         })?;
         let read = whole(&reply).and_then(|()| opinion(&reply.text));
         Ok(Answer { read, text: reply.text, shown, spent })

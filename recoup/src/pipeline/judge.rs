@@ -18,8 +18,8 @@ use crate::diagnosis::{
 };
 use crate::id::{Hash, TrajectoryId};
 use crate::judges::quality::{Quality, measure};
-use crate::judges::{Case, Judge};
-use crate::models::ModelError;
+use crate::judges::{Case, Judge, JudgeConfig};
+use crate::models::{ChatRequest, ModelError, ModelIdentity};
 use crate::reporter::Reporter;
 use crate::statistics::Resampling;
 use crate::store::{Filter, Page, Store, StoreError};
@@ -29,14 +29,21 @@ use crate::verdict::{Blame, Content, FailureClass, Finding, Party, Verdict};
 
 /// Verdicts of this many runs are kept at a time.
 const KEPT_TOGETHER: usize = 32;
+/// Ranges that detectors cite which a window must hold.
+const ANCHORS_MAX: usize = 8;
 /// Failures in a row, with no answer at all, after which nothing more is asked.
 const FAILURES_MAX: u64 = 16;
 
 /// Whom to ask about which runs.
 pub struct JudgingPlan<'a> {
-    /// The panel for each of several judgements of a run, the proposer first in each. The first judgement
-    /// decides; the others show how sure it is.
-    pub panels: Vec<Vec<&'a dyn Judge>>,
+    /// The panel's models, the proposer's first.
+    pub members: Vec<ModelIdentity>,
+    /// The panel for one judgement of a run: its number is from 0.
+    pub panel: &'a (dyn Fn(TrajectoryId, u32) -> Vec<Box<dyn Judge + 'a>> + Sync),
+    /// Judgements of each run, at least 1. The first decides; the others show how sure it is.
+    pub repeats: u32,
+    /// How the judges ask.
+    pub asking: JudgeConfig,
     /// These runs only, judged already or not.
     pub only: Option<Vec<TrajectoryId>>,
     /// Most runs to judge.
@@ -56,6 +63,8 @@ pub struct JudgingPlan<'a> {
 /// What a ledger says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Meter {
+    /// Questions answered by a model.
+    pub calls: u64,
     /// Questions answered from the cache.
     pub cached: u64,
     /// Cost in US dollars; `None` where a model has no price.
@@ -90,22 +99,10 @@ pub struct Judging {
     pub quality: Option<Quality>,
 }
 
-/// What asking would take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Estimate {
-    /// Runs that would be judged.
-    pub runs: u64,
-    /// Questions where every first answer is admitted.
-    pub calls: u64,
-    /// Questions where every answer is refused as often as it may be.
-    pub calls_most: u64,
-}
-
 /// A run on its way to the panel.
 struct Work {
     run: Trajectory,
-    sample: usize,
+    sample: u32,
     blame: Option<Blame>,
     class: Option<FailureClass>,
     findings: Vec<Finding>,
@@ -114,7 +111,17 @@ struct Work {
 /// What came back.
 struct Back {
     outcome: Result<(Judged, Vec<Verdict>), ModelError>,
-    sample: usize,
+    sample: u32,
+}
+
+impl Work {
+    /// The run made ready, what is cited by findings that nothing made up for kept in sight.
+    fn case(&self, plan: &JudgingPlan<'_>) -> Case<'_> {
+        let open = self.findings.iter().filter(|finding| finding.resolved_at.is_none());
+        let anchors: Vec<Citation> =
+            open.flat_map(|finding| &finding.citations).take(ANCHORS_MAX).cloned().collect();
+        Case::new(&self.run, &anchors, plan.with_ground_truth)
+    }
 }
 
 /// Judges runs.
@@ -186,10 +193,9 @@ fn feed(
     reporter: &mut dyn Reporter,
 ) -> Result<(), StoreError> {
     for id in ids {
-        for sample in 0..plan.panels.len() {
-            if let Some(work) = load(store, *id, sample)?
-                && give.send(work).is_err()
-            {
+        for sample in 0..plan.repeats.max(1) {
+            let Some(work) = load(store, *id, sample)? else { break };
+            if give.send(work).is_err() {
                 return Ok(());
             }
         }
@@ -201,7 +207,7 @@ fn feed(
 }
 
 /// A run with what the rules say of it.
-fn load(store: &Store, id: TrajectoryId, sample: usize) -> Result<Option<Work>, StoreError> {
+fn load(store: &Store, id: TrajectoryId, sample: u32) -> Result<Option<Work>, StoreError> {
     let run = store.effective(id)?;
     let (mut blame, mut class, mut findings) = (None, None, Vec::new());
     for verdict in store.verdicts(id)?.into_iter().filter(|verdict| verdict.producer.name == "rules") {
@@ -218,16 +224,14 @@ fn load(store: &Store, id: TrajectoryId, sample: usize) -> Result<Option<Work>, 
 
 fn ask(work: &Work, plan: &JudgingPlan<'_>, now: &str) -> Back {
     let run = &work.run;
-    let open = work.findings.iter().filter(|finding| finding.resolved_at.is_none());
-    let anchors: Vec<Citation> = open.flat_map(|finding| &finding.citations).take(8).cloned().collect();
-    let case = Case::new(run, &anchors, plan.with_ground_truth);
+    let case = work.case(plan);
     let index = Run::new(run, &[], &DiagnosisConfig::default());
     // A harness that says how the run ended has said whose it was; the rules pass that on.
     let is_agents =
         work.blame.as_ref().is_some_and(|blame| blame.rule == "termination" && blame.party == Party::Agent);
-    let panel = &plan.panels[work.sample];
+    let panel = (plan.panel)(run.id, work.sample);
     let config = config(plan, work.sample);
-    let outcome = judge(&case, &index, panel, Known { findings: &work.findings, is_agents }).map(|judged| {
+    let outcome = judge(&case, &index, &panel, Known { findings: &work.findings, is_agents }).map(|judged| {
         let known = (work.blame.as_ref(), work.class.as_ref());
         let verdicts = judging_verdicts(run, &judged, known, &config, now);
         (judged, verdicts)
@@ -235,20 +239,17 @@ fn ask(work: &Work, plan: &JudgingPlan<'_>, now: &str) -> Back {
     Back { outcome, sample: work.sample }
 }
 
-fn config(plan: &JudgingPlan<'_>, sample: usize) -> JudgingConfig {
-    let members = plan.panels.get(sample).into_iter().flatten();
-    JudgingConfig {
-        members: members.map(|member| member.identity().clone()).collect(),
-        with_ground_truth: plan.with_ground_truth,
-        sample: sample as u32,
-    }
+fn config(plan: &JudgingPlan<'_>, sample: u32) -> JudgingConfig {
+    JudgingConfig { members: plan.members.clone(), with_ground_truth: plan.with_ground_truth, sample }
 }
 
 /// How many runs a panel could judge, and those that it is to judge, in import order.
 fn chosen(store: &Store, plan: &JudgingPlan<'_>) -> Result<(u64, Vec<TrajectoryId>), StoreError> {
     let judged = |id: TrajectoryId| {
         let verdicts = store.verdicts(id)?;
-        Ok::<_, StoreError>((0..plan.panels.len()).all(|sample| is_judged(&verdicts, &config(plan, sample))))
+        Ok::<_, StoreError>(
+            (0..plan.repeats.max(1)).all(|sample| is_judged(&verdicts, &config(plan, sample))),
+        )
     };
     let mut ids = Vec::new();
     for row in store.list(&Filter::default(), Page::ALL)? {
@@ -286,24 +287,25 @@ fn chosen(store: &Store, plan: &JudgingPlan<'_>) -> Result<(u64, Vec<TrajectoryI
     Ok((pool, ids))
 }
 
-/// What judging would take, without asking anything.
+/// Hands the first question about every run that would be judged to `each`, without asking it: what
+/// judging takes can be reckoned from that.
 ///
 /// # Errors
-/// When the store cannot be read.
-pub fn estimate(store: &Store, plan: &JudgingPlan<'_>) -> Result<Estimate, StoreError> {
+/// When the store cannot be read, or what `each` says.
+pub fn first_questions<E: From<StoreError>>(
+    store: &Store,
+    plan: &JudgingPlan<'_>,
+    each: &mut dyn FnMut(TrajectoryId, &ChatRequest) -> Result<(), E>,
+) -> Result<(), E> {
     let (_, ids) = chosen(store, plan)?;
-    let each: u64 = plan.panels.iter().map(|panel| panel.len() as u64).sum();
-    let runs = ids.len() as u64;
-    let most = u64::from(crate::diagnosis::RETRIES) + 1;
-    Ok(Estimate { runs, calls: runs * each, calls_most: runs * each * most })
-}
-
-/// The runs that would be judged, for reckoning what their questions cost.
-///
-/// # Errors
-/// When the store cannot be read.
-pub fn runs_to_judge(store: &Store, plan: &JudgingPlan<'_>) -> Result<Vec<TrajectoryId>, StoreError> {
-    chosen(store, plan).map(|(_, ids)| ids)
+    for id in ids {
+        for sample in 0..plan.repeats.max(1) {
+            let Some(work) = load(store, id, sample)? else { break };
+            let asking = JudgeConfig { sample, ..plan.asking };
+            each(id, &asking.first_question(&work.case(plan)))?;
+        }
+    }
+    Ok(())
 }
 
 struct Counts {
@@ -316,8 +318,8 @@ struct Counts {
 
 impl Counts {
     fn new(plan: &JudgingPlan<'_>, pool: u64) -> Self {
-        let members = config(plan, 0).members;
-        let panel = members.iter().map(|member| format!("{}:{}", member.provider, member.model)).collect();
+        let panel =
+            plan.members.iter().map(|member| format!("{}:{}", member.provider, member.model)).collect();
         Self {
             done: Diagnosing::default(),
             judging: Judging { panel, pool, ..Judging::default() },
@@ -349,7 +351,6 @@ impl Counts {
                 return Ok(());
             }
         };
-        self.done.calls += judged.spent.calls;
         self.judging.prompt_tokens += judged.spent.usage.prompt;
         self.judging.completion_tokens += judged.spent.usage.completion;
         if sample == 0 {
@@ -386,6 +387,7 @@ impl Counts {
 
     fn finish(mut self, store: &Store, plan: &JudgingPlan<'_>) -> Result<Diagnosing, StoreError> {
         let after = (plan.meter)();
+        self.done.calls = after.calls - self.before.calls;
         self.done.cached = after.cached - self.before.cached;
         let cost = after.cost_usd.map(|cost| cost - self.before.cost_usd.unwrap_or(0.0));
         self.done.cost_usd = cost;
