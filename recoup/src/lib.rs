@@ -8,7 +8,7 @@
 //!    (where tests stop the process);
 //! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all,
 //!    [`models`] answer questions, [`environments`] are worlds to act in;
-//! 3. judging and acting: [`statistics`], [`rollout`], [`replay`];
+//! 3. judging and acting: [`statistics`], [`judges`] (models that give an opinion), [`rollout`], [`replay`];
 //! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong, [`synthesis`] which
 //!    environments may train;
 //! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`evaluation`] measures, [`report`]
@@ -58,6 +58,8 @@ pub mod redaction;
 pub mod store;
 
 pub mod statistics;
+
+pub mod judges;
 
 pub mod rollout;
 

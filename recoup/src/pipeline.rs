@@ -14,6 +14,8 @@ mod diagnose;
 mod export;
 mod import;
 mod inject;
+mod judge;
+mod labelled;
 mod outcomes;
 mod outlets;
 mod replay;
@@ -29,6 +31,8 @@ pub use self::diagnose::{Diagnosing, diagnose};
 pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
 pub use self::inject::{Injecting, inject};
+pub use self::judge::{Judging, JudgingPlan, Meter, first_questions, judge_runs};
+pub use self::labelled::judgements;
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
 pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
 pub use self::replay::{ReplayConfig, Replaying, replay, replayable};
@@ -88,7 +92,7 @@ pub enum PipelineError {
     },
 }
 
-/// The main job: imports, attaches outcomes, diagnoses, replays what happened in an environment that is
+/// The main job: imports, attaches outcomes, diagnoses, asks a panel where there is one, replays what happened in an environment that is
 /// known, writes the outlets.
 ///
 /// # Errors
@@ -100,12 +104,14 @@ pub fn run(
     problems: Vec<SourceProblem>,
     config: &PipelineConfig<'_>,
     opener: Opener<'_>,
+    judging: Option<&JudgingPlan<'_>>,
     reporter: &mut dyn Reporter,
 ) -> Result<(Summary, Imported), PipelineError> {
     let imported = import(store, sources, problems, config, reporter)?;
     let diagnosing = diagnose(store, config.now, config.threads, reporter)?;
+    let judged = judging.map(|plan| judge_runs(store, plan, config.now, reporter)).transpose()?;
     let replaying = replay::replay_known(store, opener, config, reporter)?;
     let outlets = write_outlets(store, Some(&imported), config, reporter)?;
     let summary = summarize(store, &imported, Some(&diagnosing), Some(&outlets))?;
-    Ok((Summary { replayed: replaying.new, ..summary }, imported))
+    Ok((Summary { replayed: replaying.new, judged, ..summary }, imported))
 }

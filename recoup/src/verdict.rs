@@ -4,10 +4,12 @@
 //! the same verdict twice changes nothing. Several verdicts of one kind may stand on one subject; the
 //! current one is that of the highest [`Producer::rank`], then version, never simply the newest.
 
+mod judged;
 mod replayed;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::judged::{Attempt, Judging, Member, PersonReview, RejectedAnswer};
 pub use self::replayed::{
     Arm, ArmOutcome, Claim, ContinuationOutcome, DecisiveStep, Divergence, Flip, Recoverable, Repair,
     ReplayPair, Rung, Sweep, Unsupported,
@@ -72,6 +74,18 @@ impl Producer {
     pub fn person() -> Self {
         Self { rank: 100, ..Self::rules("label", 1) }
     }
+
+    /// A model that judges; the prompt by its hash, the model as `provider:name`.
+    pub fn judge(version: u32, prompt_hash: &str, model: &str) -> Self {
+        let (prompt_hash, model) = (Some(prompt_hash.to_owned()), Some(model.to_owned()));
+        Self { rank: 60, prompt_hash, model, ..Self::rules("judge", version) }
+    }
+
+    /// The same producer where its word is not admitted: it stands behind the rules.
+    #[must_use]
+    pub fn unadmitted(self) -> Self {
+        Self { rank: 30, ..self }
+    }
 }
 
 /// The kinds of verdict, written as `{"diagnosis": {…}}`: raw JSON inside does not survive serde's
@@ -104,6 +118,12 @@ pub enum Content {
     Sweep(Sweep),
     /// How far a diagnosis is proved.
     Claim(Claim),
+    /// An answer of a judge that was not admitted.
+    RejectedAnswer(RejectedAnswer),
+    /// What a panel of judges made of the run.
+    Judging(Judging),
+    /// What a person says who saw the run and nothing else.
+    PersonReview(PersonReview),
 }
 
 impl Content {
@@ -122,6 +142,9 @@ impl Content {
             Self::Repair(_) => "repair",
             Self::Sweep(_) => "sweep",
             Self::Claim(_) => "claim",
+            Self::RejectedAnswer(_) => "rejected_answer",
+            Self::Judging(_) => "judging",
+            Self::PersonReview(_) => "person_review",
         }
     }
 }

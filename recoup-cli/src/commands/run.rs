@@ -30,6 +30,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         input.problems.clone(),
         &config,
         &|name| known.open(name),
+        None,
         &mut progress,
     )?;
     progress.finish();

@@ -232,6 +232,10 @@ const OUTSIDE: &[&str] = &[
     "verifier",
 ];
 
+/// Words after which a number counts nodes, and those that may stand between two such numbers.
+const COUNTED: &[&str] = &["node", "nodes", "step", "steps", "turn", "turns", "message", "messages"];
+const JOINING: &[&str] = &["and", "or", "to", "through"];
+
 /// Explanation and candidate hold no identifier, number or quote that the trace and the tools do not,
 /// and name no other run.
 fn s9_grounded_words(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
@@ -240,9 +244,14 @@ fn s9_grounded_words(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
     if let Some(word) = OUTSIDE.iter().find(|word| lower.contains(*word) && !run.is_visible(word)) {
         return reject(format!("the text speaks of `{word}`"));
     }
+    let mut counts_nodes = false;
     let names = words(&text).filter(|word| {
         let written = &text[word.range.clone()];
-        word.has_digit || written.contains('_') || is_camel(written)
+        counts_nodes = counts_nodes && (word.has_digit || JOINING.contains(&written))
+            || COUNTED.contains(&written.to_lowercase().as_str());
+        // A node's number is where to look, not something that the run holds.
+        let is_place = counts_nodes && written.parse::<usize>().is_ok_and(|number| number < run.branch.len());
+        !is_place && (word.has_digit || written.contains('_') || is_camel(written))
     });
     let strange =
         names.map(|word| text[word.range].to_owned()).chain(quotes(&text)).find(|name| !run.is_visible(name));
@@ -390,7 +399,16 @@ mod tests {
     #[test]
     fn s9_every_name_number_and_quote_stands_in_the_trace() {
         assert_eq!(word("S9", |_, it| it.explanation = "`ABC12` needs 3.".to_owned()), Decision::Admit);
-        for text in ["`ABC13`", "The 47th", "It has \"never been said\".", "A successful run differs."] {
+        let place = |it: &mut Diagnosis| it.explanation = "Node 2 and 3 answer step 1.".to_owned();
+        assert_eq!(word("S9", |_, it| place(it)), Decision::Admit);
+        for text in [
+            "`ABC13`",
+            "The 47th",
+            "Node 47",
+            "Node 1 costs 47",
+            "It has \"never been said\".",
+            "A successful run differs.",
+        ] {
             assert_eq!(word("S9", |_, it| it.explanation = text.to_owned()), Decision::Reject, "{text}");
         }
     }

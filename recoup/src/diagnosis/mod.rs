@@ -13,6 +13,8 @@ mod effects;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod gates;
+mod judging;
+mod panel;
 mod run;
 mod schema;
 mod siblings;
@@ -24,6 +26,8 @@ pub use self::actions::{Action, Observation};
 pub use self::detectors::DETECTORS;
 pub use self::effects::{Effect, effect};
 pub use self::gates::GateReview;
+pub use self::judging::{JUDGE_VERSION, JudgingConfig, is_judged, judging_verdicts};
+pub use self::panel::{Answered, Judged, Known, RETRIES, Tried, judge};
 pub use self::run::{Message, Run, Step};
 pub use self::siblings::Divergence;
 pub use self::suspect::{Blamed, blamed};

@@ -1,16 +1,18 @@
 //! Diagnosis of every run that waits for it, task by task, in parallel.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::diagnosis::{self, DiagnosisConfig, RULES_VERSION};
+use super::judge::Judging;
+use crate::diagnosis::{self, Diagnosed, DiagnosisConfig, RULES_VERSION};
 use crate::id::TrajectoryId;
 use crate::parallel;
 use crate::reporter::Reporter;
 use crate::store::{Filter, Group, Page, Store, StoreError};
 use crate::trajectory::{Part, Status, Trajectory};
-use crate::verdict::Verdict;
+use crate::verdict::{Decision, Verdict};
 
 /// The stage's name in the project.
 const STAGE: &str = "diagnosis";
@@ -19,14 +21,41 @@ const BATCH_BYTES: usize = 16 << 20;
 /// Runs of one batch.
 const BATCH_RUNS: usize = 512;
 
-/// What the stage did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// What the stage did: by rules, or by judges where a panel was asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosing {
     /// Runs looked at.
     pub runs: u64,
     /// Diagnoses made.
     pub diagnosed: u64,
+    /// Of them, those that every gate and judge admitted.
+    pub admitted: u64,
+    /// Runs without an admitted diagnosis, by the first gate that refused the last answer.
+    pub rejected: BTreeMap<String, u64>,
+    /// Questions that models answered, the cache included.
+    pub calls: u64,
+    /// Questions answered from the cache.
+    pub cached: u64,
+    /// Cost in US dollars; `None` where a model has no price.
+    pub cost_usd: Option<f64>,
+    /// What the panel did, where one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judging: Option<Judging>,
+}
+
+impl Diagnosing {
+    fn count(&mut self, diagnosed: &Diagnosed) {
+        self.runs += 1;
+        if diagnosed.diagnosis.is_none() {
+            return;
+        }
+        self.diagnosed += 1;
+        match diagnosed.reviews.iter().find(|review| review.decision == Decision::Reject) {
+            None => self.admitted += 1,
+            Some(review) => *self.rejected.entry(review.gate.to_owned()).or_default() += 1,
+        }
+    }
 }
 
 /// A run with the successful runs of its task.
@@ -48,7 +77,7 @@ pub fn diagnose(
     let config = DiagnosisConfig::default();
     let groups = store.pending(STAGE, RULES_VERSION)?;
     reporter.stage("diagnose", Some(groups.iter().map(|group| group.runs.len() as u64).sum()));
-    let mut done = Diagnosing::default();
+    let mut done = Diagnosing { cost_usd: Some(0.0), ..Diagnosing::default() };
     let mut batch = Batch::default();
     for group in groups {
         let siblings = Arc::new(siblings(store, &group, &config)?);
@@ -89,10 +118,10 @@ impl Batch {
             let siblings: Vec<&Trajectory> =
                 work.siblings.iter().filter(|sibling| sibling.id != work.run.id).collect();
             let diagnosed = diagnosis::diagnose(&work.run, &siblings, config);
-            (u64::from(diagnosed.diagnosis.is_some()), diagnosed.verdicts(work.run.id, now))
+            let verdicts = diagnosed.verdicts(work.run.id, now);
+            (diagnosed, verdicts)
         });
-        done.runs += diagnosed.len() as u64;
-        done.diagnosed += diagnosed.iter().map(|(count, _)| count).sum::<u64>();
+        diagnosed.iter().for_each(|(diagnosed, _)| done.count(diagnosed));
         let verdicts: Vec<Verdict> = diagnosed.into_iter().flat_map(|(_, verdicts)| verdicts).collect();
         for chunk in verdicts.chunks(1000) {
             store.put_verdicts(chunk)?;

@@ -48,6 +48,9 @@ pub struct Summary {
     pub diagnosed: u64,
     /// Diagnoses made by this call.
     pub diagnosed_new: u64,
+    /// What the panel did, where one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Diagnosing>,
     /// Failed runs replayed by this call because their environment is known.
     pub replayed: u64,
     /// Rows written, by view.
@@ -105,6 +108,7 @@ pub fn summarize(
         formats: formats(imported),
         diagnosed: project.diagnosed,
         diagnosed_new: diagnosing.map_or(0, |diagnosing| diagnosing.diagnosed),
+        judged: None,
         replayed: 0,
         exported: outlets
             .map(|outlets| {

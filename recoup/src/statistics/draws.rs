@@ -15,6 +15,8 @@ pub(super) enum Stream {
     Bootstrap = 1,
     /// Which clusters change sign.
     SignFlip = 2,
+    /// Which items of two samples are in a resample of both.
+    TwoSamples = 3,
 }
 
 /// A stream of random words.
@@ -40,6 +42,11 @@ impl Draws {
 #[inline]
 pub(super) fn index(bits: u32, length: usize) -> usize {
     ((u64::from(bits) * length as u64) >> 32) as usize
+}
+
+/// The item, of `length`, that is drawn at a position of a resample of two samples. 0 of none.
+pub(crate) fn draw_index(seed: u64, position: u64, length: usize) -> usize {
+    index(Draws::new(seed, Stream::TwoSamples).word(position) as u32, length)
 }
 
 #[inline]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Agreement of two judges over the same items.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Kappa {
     /// 1 is full agreement, 0 what independent judges with the same habits would reach.
     pub kappa: f64,

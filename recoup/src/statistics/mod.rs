@@ -35,6 +35,7 @@ mod wilson;
 pub use self::bootstrap::{Intervals, LEAST_CLUSTERS, TooFewClusters};
 pub use self::clusters::{Clusters, ClustersError, LARGEST_VALUE};
 pub use self::confidence::{Bounds, Confidence};
+pub(crate) use self::draws::draw_index;
 pub use self::holm::holm;
 pub use self::kappa::{Kappa, cohen_kappa};
 pub use self::mcnemar::mcnemar;

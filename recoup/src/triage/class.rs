@@ -72,6 +72,11 @@ pub fn failure_class(run: &Trajectory, findings: &[Finding]) -> Option<FailureCl
     })
 }
 
+/// Whether the harness's own word for the end says what kind of failure it was: no judge overrules that.
+pub(crate) fn is_class_explicit(run: &Trajectory) -> bool {
+    harness_sign(run).is_some()
+}
+
 fn harness_sign(run: &Trajectory) -> Option<(Class, &'static str, f64)> {
     Some(match run.outcome().termination_kind()? {
         TerminationKind::StepLimit => (Class::Incomplete, "step_limit", 0.4),

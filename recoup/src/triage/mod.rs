@@ -10,6 +10,7 @@ mod transport;
 
 pub use self::blame::blame;
 pub(crate) use self::blame::has_agent_turn;
+pub(crate) use self::class::is_class_explicit;
 #[cfg(test)]
 pub(crate) use self::class::knows_detector;
 pub use self::class::{SEVERITY_MAX_TRAINED, failure_class, loss_weight};

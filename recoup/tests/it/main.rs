@@ -53,6 +53,8 @@ mod damaged_files;
 /// What is recognized as a trace, and what stands beside traces and is none.
 mod detection;
 
+/// Judges: windows, gates, panels, hostile traces.
+mod judges;
 /// The bundled environments under CPython, byte for byte.
 #[cfg(feature = "packages")]
 mod python_twin;

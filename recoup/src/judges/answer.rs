@@ -1,0 +1,339 @@
+//! An answer: one JSON object, its citations first, read strictly.
+//!
+//! What is not exactly that is refused with a reason that goes back to the judge. Text around the object
+//! is refused too, but for a code fence and for reasoning that some models put before their answers.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::canonical::canonicalize;
+use crate::json::Json;
+use crate::models::ReplySchema;
+use crate::verdict::{Class, Decision, Party};
+
+/// Bytes of an answer that are read.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// Most citations of one answer.
+pub const CITATIONS_MAX: usize = 8;
+/// Characters of one quote.
+pub const QUOTE_CHARS_MAX: usize = 600;
+/// Characters of an explanation or a reason.
+const PROSE_CHARS_MAX: usize = 4_000;
+
+/// What a judge says of a run, as it says it: numbers and quotes are those of what it was shown.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proposal {
+    /// What it rests on.
+    pub citations: Vec<Cited>,
+    /// Number of the decisive node; `None` where the failure is not the agent's.
+    pub decisive_step: Option<i64>,
+    /// Author of that node.
+    pub responsible_agent: Option<String>,
+    /// Free text.
+    pub explanation: String,
+    /// What should have been done.
+    #[serde(default)]
+    pub candidate: Option<Proposed>,
+    /// Whose failure it was.
+    #[serde(default)]
+    pub blame: Option<Blamed>,
+    /// What kind of failure it was.
+    #[serde(default)]
+    pub failure_class: Option<Classed>,
+}
+
+/// A quote with the number of its node.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cited {
+    /// Number of the node.
+    pub node: i64,
+    /// Its words.
+    pub quote: String,
+}
+
+/// A call of a tool that should have been made.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proposed {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments: an object, or a string that holds one.
+    pub arguments: Json,
+    /// Why.
+    pub rationale: String,
+}
+
+/// Who failed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blamed {
+    /// The party.
+    pub party: Party,
+    /// Why.
+    pub reason: String,
+}
+
+/// What kind of failure it was.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Classed {
+    /// The class.
+    pub class: Class,
+    /// Whether the run could still be saved after its decisive step.
+    pub recoverable: bool,
+    /// 0 mild … 1 catastrophic.
+    pub severity: f64,
+}
+
+/// What another judge says of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opinion {
+    /// Number of the node that it holds for decisive itself.
+    pub decisive_step: Option<i64>,
+    /// The explanation follows from the citations.
+    #[serde(rename = "M1")]
+    pub m1: Word,
+    /// The candidate uses only what was known before.
+    #[serde(rename = "M2")]
+    pub m2: Word,
+    /// It addresses the error that is named.
+    #[serde(rename = "M3")]
+    pub m3: Word,
+    /// The error was not made up for later.
+    #[serde(rename = "M4")]
+    pub m4: Word,
+}
+
+/// A judge's word on one question.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Word {
+    /// Why.
+    pub reason: String,
+    /// What it says.
+    pub verdict: Decision,
+}
+
+impl Opinion {
+    /// The four words with their gates, in order.
+    pub fn words(&self) -> [(&'static str, &Word); 4] {
+        [("M1", &self.m1), ("M2", &self.m2), ("M3", &self.m3), ("M4", &self.m4)]
+    }
+}
+
+impl Proposed {
+    /// The arguments as an object; `None` where they are none.
+    pub fn arguments(&self) -> Option<Value> {
+        let value = match self.arguments.to_value() {
+            Value::String(text) => Json::parse(&text).ok()?.to_value(),
+            value => value,
+        };
+        value.is_object().then_some(value)
+    }
+}
+
+/// Reads a proposal.
+///
+/// # Errors
+/// What is wrong with the answer, in words for its judge.
+pub(super) fn proposal(text: &str) -> Result<Proposal, String> {
+    let proposal: Proposal = read(text, "citations")?;
+    if proposal.citations.is_empty() || proposal.citations.len() > CITATIONS_MAX {
+        return Err(format!("there must be 1 to {CITATIONS_MAX} citations"));
+    }
+    if proposal.citations.iter().any(|cited| cited.quote.chars().count() > QUOTE_CHARS_MAX) {
+        return Err(format!("a quote is longer than {QUOTE_CHARS_MAX} characters"));
+    }
+    let blamed = proposal.blame.as_ref().map(|blame| blame.reason.as_str());
+    let rationale = proposal.candidate.as_ref().map(|candidate| candidate.rationale.as_str());
+    if [Some(proposal.explanation.as_str()), blamed, rationale].into_iter().flatten().any(is_too_long) {
+        return Err(format!("a text is longer than {PROSE_CHARS_MAX} characters"));
+    }
+    if proposal.failure_class.as_ref().is_some_and(|class| !(0.0..=1.0).contains(&class.severity)) {
+        return Err("`severity` is not between 0 and 1".to_owned());
+    }
+    let is_agents = proposal.blame.as_ref().is_none_or(|blame| blame.party == Party::Agent);
+    match (is_agents, proposal.decisive_step.is_some()) {
+        (true, false) => {
+            Err("`decisive_step` is missing, and the failure is said to be the agent's".to_owned())
+        }
+        (false, true) => {
+            Err("`decisive_step` is given, and the failure is said not to be the agent's".to_owned())
+        }
+        _ => Ok(proposal),
+    }
+}
+
+/// Reads an opinion.
+///
+/// # Errors
+/// What is wrong with the answer.
+pub(super) fn opinion(text: &str) -> Result<Opinion, String> {
+    let opinion: Opinion = read(text, "decisive_step")?;
+    if opinion.words().iter().any(|(_, word)| is_too_long(&word.reason)) {
+        return Err(format!("a reason is longer than {PROSE_CHARS_MAX} characters"));
+    }
+    Ok(opinion)
+}
+
+fn is_too_long(text: &str) -> bool {
+    text.chars().count() > PROSE_CHARS_MAX
+}
+
+fn read<T: DeserializeOwned>(text: &str, first: &str) -> Result<T, String> {
+    if text.len() > ANSWER_BYTES_MAX {
+        return Err(format!("the answer is longer than {ANSWER_BYTES_MAX} bytes"));
+    }
+    let object = bare(text);
+    if !object.starts_with('{') {
+        return Err("the answer is not a JSON object".to_owned());
+    }
+    // Refuses keys that are given twice and nesting without end, which the typed reader lets pass.
+    canonicalize(object).map_err(|error| format!("the answer is not a JSON object: {error}"))?;
+    let members: serde_json::Map<String, Value> =
+        serde_json::from_str(object).map_err(|error| format!("the answer is not a JSON object: {error}"))?;
+    if members.keys().next().is_none_or(|key| key != first) {
+        return Err(format!("the first key of the answer must be `{first}`"));
+    }
+    serde_json::from_str(object).map_err(|error| format!("the answer does not fit the schema: {error}"))
+}
+
+/// The answer without the fence and the reasoning that may stand around it.
+fn bare(text: &str) -> &str {
+    let mut text = text.trim();
+    if text.starts_with("<think>") {
+        text = text.split_once("</think>").map_or("", |(_, after)| after).trim();
+    }
+    let fenced = text.strip_prefix("```").and_then(|inner| inner.strip_suffix("```"));
+    fenced.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner)).trim()
+}
+
+/// The schema of a proposal. Every key is required and no other allowed, as strict modes ask; the order
+/// of `required` is the order to write in.
+pub(super) fn proposal_schema() -> ReplySchema {
+    let parties: Vec<&str> =
+        Party::ALL.iter().filter(|party| **party != Party::Unknown).map(|party| party.as_str()).collect();
+    let classes: Vec<&str> = Class::ALL.iter().map(|class| class.as_str()).collect();
+    let citation = object(&[("node", json!({ "type": "integer" })), ("quote", json!({ "type": "string" }))]);
+    let candidate = object(&[
+        ("tool", json!({ "type": "string" })),
+        ("arguments", json!({ "type": "string" })),
+        ("rationale", json!({ "type": "string" })),
+    ]);
+    let blame = object(&[
+        ("party", json!({ "type": "string", "enum": parties })),
+        ("reason", json!({ "type": "string" })),
+    ]);
+    let class = object(&[
+        ("class", json!({ "type": "string", "enum": classes })),
+        ("recoverable", json!({ "type": "boolean" })),
+        ("severity", json!({ "type": "number" })),
+    ]);
+    reply(
+        "diagnosis",
+        &object(&[
+            ("citations", json!({ "type": "array", "items": citation })),
+            ("decisive_step", json!({ "type": ["integer", "null"] })),
+            ("responsible_agent", json!({ "type": ["string", "null"] })),
+            ("explanation", json!({ "type": "string" })),
+            ("candidate", json!({ "anyOf": [candidate, { "type": "null" }] })),
+            ("blame", blame),
+            ("failure_class", json!({ "anyOf": [class, { "type": "null" }] })),
+        ]),
+    )
+}
+
+/// The schema of an opinion.
+pub(super) fn opinion_schema() -> ReplySchema {
+    let word = object(&[
+        ("reason", json!({ "type": "string" })),
+        ("verdict", json!({ "type": "string", "enum": ["admit", "reject", "abstain"] })),
+    ]);
+    let mut members = vec![("decisive_step", json!({ "type": ["integer", "null"] }))];
+    members.extend(["M1", "M2", "M3", "M4"].map(|gate| (gate, word.clone())));
+    reply("opinion", &object(&members))
+}
+
+fn object(members: &[(&str, Value)]) -> Value {
+    let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+    let properties: serde_json::Map<String, Value> =
+        members.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false })
+}
+
+fn reply(name: &str, schema: &Value) -> ReplySchema {
+    ReplySchema { name: name.to_owned(), schema: Json::from_foreign(&schema.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{opinion, proposal};
+    use crate::verdict::Decision;
+
+    const GOOD: &str = r#"{"citations":[{"node":1,"quote":"x"}],"decisive_step":1,"responsible_agent":"a",
+        "explanation":"e","candidate":{"tool":"t","arguments":"{\"n\":3}","rationale":"r"},
+        "blame":{"party":"agent","reason":"r"},"failure_class":{"class":"tool_error","recoverable":true,"severity":0.5}}"#;
+
+    #[test]
+    fn an_answer_is_read_bare_fenced_and_after_reasoning() {
+        for text in
+            [GOOD.to_owned(), format!("```json\n{GOOD}\n```"), format!("<think>hm {{}}</think>\n{GOOD}")]
+        {
+            let read = proposal(&text).unwrap();
+            assert_eq!(read.candidate.unwrap().arguments().unwrap()["n"], 3);
+        }
+        let short = r#"{"citations":[{"node":1,"quote":"x"}],"decisive_step":1,"responsible_agent":"a","explanation":"e"}"#;
+        assert!(proposal(short).is_ok());
+    }
+
+    #[test]
+    fn what_is_not_the_schema_is_refused_with_a_reason() {
+        let cases = [
+            ("<html><body>502 Bad Gateway</body></html>".to_owned(), "not a JSON object"),
+            (String::new(), "not a JSON object"),
+            (GOOD[..GOOD.len() / 2].to_owned(), "not a JSON object"),
+            (format!("Sure! {GOOD}"), "not a JSON object"),
+            (format!("{GOOD} {GOOD}"), "not a JSON object"),
+            (
+                format!("{{\"explanation\":\"e\",{}", &GOOD[1..].replace(r#""explanation":"e","#, "")),
+                "first key",
+            ),
+            (GOOD.replace("\"explanation\":\"e\",", ""), "explanation"),
+            (GOOD.replace("\"decisive_step\":1", "\"decisive_step\":\"1\""), "schema"),
+            (
+                GOOD.replace("\"decisive_step\":1", "\"decisive_step\":1,\"decisive_step\":0"),
+                "not a JSON object",
+            ),
+            (GOOD.replace("\"decisive_step\":1", "\"decisive_step\":null"), "decisive_step"),
+            (GOOD.replace("\"party\":\"agent\"", "\"party\":\"task\""), "decisive_step"),
+            (GOOD.replace("\"node\":1", "\"node\":1,\"mood\":1"), "schema"),
+            (GOOD.replace("0.5", "7"), "severity"),
+            (GOOD.replace("tool_error", "bad_luck"), "schema"),
+            (GOOD.replace(r#"[{"node":1,"quote":"x"}]"#, "[]"), "citations"),
+            (GOOD.replace("\"x\"", &format!("\"{}\"", "x".repeat(700))), "longer"),
+            (GOOD.replace("\"e\"", &format!("\"{}\"", "x".repeat(70_000))), "longer"),
+        ];
+        for (text, reason) in cases {
+            let error = proposal(&text).unwrap_err();
+            assert!(error.contains(reason), "{error} for {text:.80}");
+        }
+    }
+
+    #[test]
+    fn an_opinion_has_four_words() {
+        let word = r#"{"reason":"r","verdict":"admit"}"#;
+        let text = format!(
+            r#"{{"decisive_step":4,"M1":{word},"M2":{word},"M3":{word},"M4":{}}}"#,
+            word.replace("admit", "abstain")
+        );
+        let read = opinion(&text).unwrap();
+        assert_eq!(read.words().map(|(gate, _)| gate), ["M1", "M2", "M3", "M4"]);
+        assert_eq!(read.m4.verdict, Decision::Abstain);
+        assert!(opinion(&text.replace("\"M3\"", "\"M5\"")).is_err());
+        assert!(opinion(&text.replace("admit", "fine")).is_err());
+    }
+}

@@ -1,0 +1,401 @@
+//! Judging by models: runs go out to a panel, many at a time, and verdicts come back as they are ready.
+//!
+//! A run is judged by itself, so a call that is stopped loses at most the runs that were out: what was
+//! answered lies in the models' cache, and `resume` passes over what is decided. A provider that fails
+//! leaves its run undecided; it is counted with its reason.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+
+use super::Diagnosing;
+use super::labelled::judgements;
+use crate::diagnosis::{
+    DiagnosisConfig, Judged, JudgingConfig, Known, Run, is_judged, judge, judging_verdicts,
+};
+use crate::id::{Hash, TrajectoryId};
+use crate::judges::quality::{Quality, measure};
+use crate::judges::{Case, Judge, JudgeConfig};
+use crate::models::{ChatRequest, ModelError, ModelIdentity};
+use crate::reporter::Reporter;
+use crate::statistics::Resampling;
+use crate::store::{Filter, Page, Store, StoreError};
+use crate::trajectory::{Citation, Status, Trajectory};
+use crate::triage;
+use crate::verdict::{Blame, Content, FailureClass, Finding, Party, Verdict};
+
+/// Verdicts of this many runs are kept at a time.
+const KEPT_TOGETHER: usize = 32;
+/// Ranges that detectors cite which a window must hold.
+const ANCHORS_MAX: usize = 8;
+/// Failures in a row, with no answer at all, after which nothing more is asked.
+const FAILURES_MAX: u64 = 16;
+
+/// Whom to ask about which runs.
+pub struct JudgingPlan<'a> {
+    /// The panel's models, the proposer's first.
+    pub members: Vec<ModelIdentity>,
+    /// The panel for one judgement of a run: its number is from 0.
+    pub panel: &'a (dyn Fn(TrajectoryId, u32) -> Vec<Box<dyn Judge + 'a>> + Sync),
+    /// Judgements of each run, at least 1. The first decides; the others show how sure it is.
+    pub repeats: u32,
+    /// How the judges ask.
+    pub asking: JudgeConfig,
+    /// These runs only, judged already or not.
+    pub only: Option<Vec<TrajectoryId>>,
+    /// Most runs to judge.
+    pub limit: Option<usize>,
+    /// That many runs, drawn by the hash of their ids.
+    pub sample: Option<usize>,
+    /// Whether runs are passed over that this panel has judged.
+    pub resume: bool,
+    /// Whether judges see gold answers, for comparison with benchmarks.
+    pub with_ground_truth: bool,
+    /// Runs that are out at a time.
+    pub in_flight: usize,
+    /// What the models' ledger says so far.
+    pub meter: &'a (dyn Fn() -> Meter + Sync),
+}
+
+/// What a ledger says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Meter {
+    /// Questions answered by a model.
+    pub calls: u64,
+    /// Questions answered from the cache.
+    pub cached: u64,
+    /// Cost in US dollars; `None` where a model has no price.
+    pub cost_usd: Option<f64>,
+}
+
+/// What judging came to, beside the counts of [`Diagnosing`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Judging {
+    /// The panel's models, the proposer first.
+    pub panel: Vec<String>,
+    /// Runs that could be judged: failed by the agent's fault, or of unknown outcome.
+    pub pool: u64,
+    /// Runs left undecided, by what the provider said.
+    pub errors: BTreeMap<String, u64>,
+    /// Runs not asked about, because a limit was reached or the provider kept failing.
+    pub waiting: u64,
+    /// Answers that were refused on the way, by gate: retries included.
+    pub refused_answers: BTreeMap<String, u64>,
+    /// Diagnoses that are kept for their step alone.
+    pub kept_for_step: u64,
+    /// Runs whose members hold different steps for decisive.
+    pub disagreements: u64,
+    /// Tokens of the questions, as far as the providers say.
+    pub prompt_tokens: u64,
+    /// Tokens of the answers.
+    pub completion_tokens: u64,
+    /// Cost in US dollars of an admitted diagnosis; `None` where none is or a model has no price.
+    pub cost_per_admitted_usd: Option<f64>,
+    /// How far the panel can be believed, where people have looked at runs (`recoup review`).
+    pub quality: Option<Quality>,
+}
+
+/// A run on its way to the panel.
+struct Work {
+    run: Trajectory,
+    sample: u32,
+    blame: Option<Blame>,
+    class: Option<FailureClass>,
+    findings: Vec<Finding>,
+}
+
+/// What came back.
+struct Back {
+    outcome: Result<(Judged, Vec<Verdict>), ModelError>,
+    sample: u32,
+}
+
+impl Work {
+    /// The run made ready, what is cited by findings that nothing made up for kept in sight.
+    fn case(&self, plan: &JudgingPlan<'_>) -> Case<'_> {
+        let open = self.findings.iter().filter(|finding| finding.resolved_at.is_none());
+        let anchors: Vec<Citation> =
+            open.flat_map(|finding| &finding.citations).take(ANCHORS_MAX).cloned().collect();
+        Case::new(&self.run, &anchors, plan.with_ground_truth)
+    }
+}
+
+/// Judges runs.
+///
+/// # Errors
+/// When the store fails; what was kept stays.
+pub fn judge_runs(
+    store: &mut Store,
+    plan: &JudgingPlan<'_>,
+    now: &str,
+    reporter: &mut dyn Reporter,
+) -> Result<Diagnosing, StoreError> {
+    let (pool, ids) = chosen(store, plan)?;
+    let mut counts = Counts::new(plan, pool);
+    reporter.stage("judge", Some(ids.len() as u64));
+    let (failures, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (give, take) = sync_channel::<Work>(plan.in_flight.max(1));
+    let take = Mutex::new(take);
+    let (back, came) = channel::<Option<Back>>();
+    std::thread::scope(|scope| {
+        for _ in 0..plan.in_flight.clamp(1, ids.len().max(1)) {
+            let (back, take, failures, stopped) = (back.clone(), &take, &failures, &stopped);
+            scope.spawn(move || {
+                while let Some(work) = next(take) {
+                    let done = (!stopped.load(Ordering::Relaxed)).then(|| ask(&work, plan, now));
+                    note(done.as_ref(), failures, stopped);
+                    if back.send(done).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(back);
+        let result = feed(store, plan, &ids, &give, &came, &mut counts, reporter);
+        drop(give);
+        result?;
+        while let Ok(done) = came.recv() {
+            counts.take(store, done, reporter)?;
+        }
+        counts.keep(store)
+    })?;
+    counts.finish(store, plan)
+}
+
+fn next(take: &Mutex<Receiver<Work>>) -> Option<Work> {
+    take.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// Stops asking where a limit is reached or nothing answers.
+fn note(done: Option<&Back>, failures: &AtomicU64, stopped: &AtomicBool) {
+    match done.map(|back| &back.outcome) {
+        Some(Ok(_)) => failures.store(0, Ordering::Relaxed),
+        Some(Err(ModelError::Exhausted { .. })) => stopped.store(true, Ordering::Relaxed),
+        Some(Err(_)) if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX => {
+            stopped.store(true, Ordering::Relaxed);
+        }
+        _ => {}
+    }
+}
+
+/// Hands out every run, and takes back what is ready in between.
+fn feed(
+    store: &mut Store,
+    plan: &JudgingPlan<'_>,
+    ids: &[TrajectoryId],
+    give: &std::sync::mpsc::SyncSender<Work>,
+    came: &Receiver<Option<Back>>,
+    counts: &mut Counts,
+    reporter: &mut dyn Reporter,
+) -> Result<(), StoreError> {
+    for id in ids {
+        for sample in 0..plan.repeats.max(1) {
+            let Some(work) = load(store, *id, sample)? else { break };
+            if give.send(work).is_err() {
+                return Ok(());
+            }
+        }
+        while let Ok(done) = came.try_recv() {
+            counts.take(store, done, reporter)?;
+        }
+    }
+    Ok(())
+}
+
+/// A run with what the rules say of it.
+fn load(store: &Store, id: TrajectoryId, sample: u32) -> Result<Option<Work>, StoreError> {
+    let run = store.effective(id)?;
+    let (mut blame, mut class, mut findings) = (None, None, Vec::new());
+    for verdict in store.verdicts(id)?.into_iter().filter(|verdict| verdict.producer.name == "rules") {
+        match verdict.content {
+            Content::Blame(found) if blame.is_none() => blame = Some(found),
+            Content::FailureClass(found) if class.is_none() => class = Some(found),
+            Content::Diagnosis(found) if findings.is_empty() => findings = found.findings,
+            Content::Findings(found) if findings.is_empty() => findings = found,
+            _ => {}
+        }
+    }
+    Ok(triage::has_agent_turn(&run).then_some(Work { run, sample, blame, class, findings }))
+}
+
+fn ask(work: &Work, plan: &JudgingPlan<'_>, now: &str) -> Back {
+    let run = &work.run;
+    let case = work.case(plan);
+    let index = Run::new(run, &[], &DiagnosisConfig::default());
+    // A harness that says how the run ended has said whose it was; the rules pass that on.
+    let is_agents =
+        work.blame.as_ref().is_some_and(|blame| blame.rule == "termination" && blame.party == Party::Agent);
+    let panel = (plan.panel)(run.id, work.sample);
+    let config = config(plan, work.sample);
+    let outcome = judge(&case, &index, &panel, Known { findings: &work.findings, is_agents }).map(|judged| {
+        let known = (work.blame.as_ref(), work.class.as_ref());
+        let verdicts = judging_verdicts(run, &judged, known, &config, now);
+        (judged, verdicts)
+    });
+    Back { outcome, sample: work.sample }
+}
+
+fn config(plan: &JudgingPlan<'_>, sample: u32) -> JudgingConfig {
+    JudgingConfig { members: plan.members.clone(), with_ground_truth: plan.with_ground_truth, sample }
+}
+
+/// How many runs a panel could judge, and those that it is to judge, in import order.
+fn chosen(store: &Store, plan: &JudgingPlan<'_>) -> Result<(u64, Vec<TrajectoryId>), StoreError> {
+    let judged = |id: TrajectoryId| {
+        let verdicts = store.verdicts(id)?;
+        Ok::<_, StoreError>(
+            (0..plan.repeats.max(1)).all(|sample| is_judged(&verdicts, &config(plan, sample))),
+        )
+    };
+    let mut ids = Vec::new();
+    for row in store.list(&Filter::default(), Page::ALL)? {
+        let is_agents = match row.blame.as_deref() {
+            Some(party) => party == Party::Agent.as_str() || party == Party::Unknown.as_str(),
+            None => true,
+        };
+        // A judge may have moved the blame; what the harness and the rules call the agent's stays to judge.
+        let named = plan.only.as_ref().is_some_and(|only| only.contains(&row.id));
+        let wanted = if plan.only.is_some() { named } else { is_agents };
+        if row.outcome != Status::Success.as_str() && wanted {
+            ids.push(row.id);
+        }
+    }
+    let pool = ids.len() as u64;
+    if plan.resume {
+        let mut left = Vec::new();
+        for id in ids {
+            if !judged(id)? {
+                left.push(id);
+            }
+        }
+        ids = left;
+    }
+    if let Some(sample) = plan.sample.filter(|sample| *sample < ids.len()) {
+        let mut drawn: Vec<(Hash, usize)> =
+            ids.iter().enumerate().map(|(at, id)| (Hash::of_all(&[b"sample", &id.0.0]), at)).collect();
+        drawn.sort_unstable();
+        drawn.truncate(sample);
+        let mut places: Vec<usize> = drawn.into_iter().map(|(_, at)| at).collect();
+        places.sort_unstable();
+        ids = places.into_iter().map(|at| ids[at]).collect();
+    }
+    ids.truncate(plan.limit.unwrap_or(usize::MAX));
+    Ok((pool, ids))
+}
+
+/// Hands the first question about every run that would be judged to `each`, without asking it: what
+/// judging takes can be reckoned from that.
+///
+/// # Errors
+/// When the store cannot be read, or what `each` says.
+pub fn first_questions<E: From<StoreError>>(
+    store: &Store,
+    plan: &JudgingPlan<'_>,
+    each: &mut dyn FnMut(TrajectoryId, &ChatRequest) -> Result<(), E>,
+) -> Result<(), E> {
+    let (_, ids) = chosen(store, plan)?;
+    for id in ids {
+        for sample in 0..plan.repeats.max(1) {
+            let Some(work) = load(store, id, sample)? else { break };
+            let asking = JudgeConfig { sample, ..plan.asking };
+            each(id, &asking.first_question(&work.case(plan)))?;
+        }
+    }
+    Ok(())
+}
+
+struct Counts {
+    done: Diagnosing,
+    judging: Judging,
+    waiting: Vec<Verdict>,
+    runs_waiting: usize,
+    before: Meter,
+}
+
+impl Counts {
+    fn new(plan: &JudgingPlan<'_>, pool: u64) -> Self {
+        let panel =
+            plan.members.iter().map(|member| format!("{}:{}", member.provider, member.model)).collect();
+        Self {
+            done: Diagnosing::default(),
+            judging: Judging { panel, pool, ..Judging::default() },
+            waiting: Vec::new(),
+            runs_waiting: 0,
+            before: (plan.meter)(),
+        }
+    }
+
+    fn take(
+        &mut self,
+        store: &mut Store,
+        done: Option<Back>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), StoreError> {
+        let Some(Back { outcome, sample }) = done else {
+            self.judging.waiting += 1;
+            return Ok(());
+        };
+        let (judged, verdicts) = match outcome {
+            Ok(back) => back,
+            Err(ModelError::Exhausted { limit }) => {
+                self.judging.waiting += 1;
+                reporter.note(&format!("stopped: the limit of {limit} is reached"));
+                return Ok(());
+            }
+            Err(error) => {
+                *self.judging.errors.entry(error.to_string()).or_default() += 1;
+                return Ok(());
+            }
+        };
+        self.judging.prompt_tokens += judged.spent.usage.prompt;
+        self.judging.completion_tokens += judged.spent.usage.completion;
+        if sample == 0 {
+            self.count(&judged);
+            reporter.advance(1);
+        }
+        self.waiting.extend(verdicts);
+        self.runs_waiting += 1;
+        if self.runs_waiting >= KEPT_TOGETHER { self.keep(store) } else { Ok(()) }
+    }
+
+    fn count(&mut self, judged: &Judged) {
+        self.done.runs += 1;
+        for (gate, _) in judged.attempts.iter().filter_map(|tried| tried.refused.as_ref()) {
+            *self.judging.refused_answers.entry(gate.clone()).or_default() += 1;
+        }
+        let Some(last) = judged.last() else { return };
+        self.done.diagnosed += u64::from(last.proposal.is_some());
+        match &last.refused {
+            None => self.done.admitted += 1,
+            Some((gate, _)) => *self.done.rejected.entry(gate.clone()).or_default() += 1,
+        }
+        self.judging.kept_for_step += u64::from(judged.keeps_step());
+        let decisive = last.diagnosis.as_ref().map(|diagnosis| diagnosis.decisive_node);
+        let differs = |node: Option<usize>| node.is_some() && decisive.is_some() && node != decisive;
+        self.judging.disagreements += u64::from(judged.opinions.iter().any(|opinion| differs(opinion.node)));
+    }
+
+    fn keep(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        self.runs_waiting = 0;
+        store.put_verdicts(&std::mem::take(&mut self.waiting))?;
+        Ok(())
+    }
+
+    fn finish(mut self, store: &Store, plan: &JudgingPlan<'_>) -> Result<Diagnosing, StoreError> {
+        let after = (plan.meter)();
+        self.done.calls = after.calls - self.before.calls;
+        self.done.cached = after.cached - self.before.cached;
+        let cost = after.cost_usd.map(|cost| cost - self.before.cost_usd.unwrap_or(0.0));
+        self.done.cost_usd = cost;
+        let admitted = self.done.admitted;
+        self.judging.cost_per_admitted_usd = cost.filter(|_| admitted > 0).map(|cost| cost / admitted as f64);
+        let quality = measure(&judgements(store)?, Resampling::new(0));
+        self.judging.quality = quality.filter(|quality| quality.labelled > 0);
+        self.done.judging = Some(self.judging);
+        Ok(self.done)
+    }
+}
