@@ -70,6 +70,9 @@ pub mod synthesis;
 
 pub mod views;
 
+#[cfg(feature = "templates")]
+pub mod templates;
+
 pub mod exporters;
 pub mod report;
 
