@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::artifact::Body;
 use crate::environments::{Identity, Score};
+use crate::evaluation::attribution::Attribution;
+use crate::models::{Amount, Estimate, Finish, LedgerLine, Usage};
 use crate::pipeline::{AtifExport, Diagnosing, FlipAgreement, Injecting, Replaying, Summary};
 use crate::replay::ReplaySummary;
 use crate::rollout;
-use crate::models::{Amount, Estimate, Finish, LedgerLine, Usage};
-use crate::evaluation::attribution::Attribution;
 use crate::store::{ForgetReport, GcReport, Stats, VerifyReport};
 use crate::synthesis::admission::Admission;
 use crate::trajectory::Trajectory;

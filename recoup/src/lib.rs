@@ -73,6 +73,9 @@ pub mod synthesis;
 
 pub mod views;
 
+#[cfg(feature = "templates")]
+pub mod templates;
+
 pub mod evaluation;
 pub mod exporters;
 pub mod report;

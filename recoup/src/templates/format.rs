@@ -1,0 +1,252 @@
+//! A chat format: a model's template and tokenizer, and what short probes tell of them.
+//!
+//! What prompts the model to answer, and which tokens end its turn, is nowhere declared; it is read off
+//! renderings of conversations of a few words.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Value as Json, json};
+
+use super::conversation::Anchors;
+use super::spans::trace;
+use super::template::{ChatTemplate, RenderOptions, Rendering, TemplateError};
+use super::tokenizer::{Tokenizer, TokenizerError};
+use super::{Conversation, LocalTime};
+
+/// Why a template and a tokenizer make no chat format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The template cannot be used.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// The tokenizer cannot be used.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// The settings name several templates.
+    #[error("tokenizer_config.json names several chat templates and none of them is the only one")]
+    SeveralTemplates,
+    /// There is no template.
+    #[error(
+        "there is no chat template: neither a file chat_template.jinja nor a key in tokenizer_config.json"
+    )]
+    NoTemplate,
+    /// The template writes a special token that the tokenizer does not have.
+    #[error("the tokenizer does not match the template: it has no token `{token}`")]
+    UnknownToken {
+        /// The token's text.
+        token: String,
+    },
+    /// No special token stands behind the model's turn.
+    #[error("no special token of the tokenizer ends the model's turn in this template")]
+    NoEndOfTurn,
+}
+
+/// What a model directory holds, as bytes.
+#[derive(Clone, Debug, Default)]
+pub struct ModelFiles {
+    /// `tokenizer.json`.
+    pub tokenizer: Vec<u8>,
+    /// `tokenizer_config.json`, where there is one.
+    pub config: Option<Vec<u8>>,
+    /// `chat_template.jinja`, or the template to use in its place.
+    pub template: Option<String>,
+}
+
+/// What a caller may decide about a format.
+#[derive(Clone, Debug, Default)]
+pub struct FormatOptions {
+    /// The date for templates that ask for it.
+    pub now: Option<LocalTime>,
+    /// Variables for the template (`enable_thinking`).
+    pub variables: Vec<(String, Json)>,
+    /// Most tokens of a row; the tokenizer's own limit where it is `None`.
+    pub tokens_max: Option<usize>,
+    /// Refuses rows in which a token reaches over the edge of what is learned; else they are counted.
+    pub is_strict: bool,
+}
+
+/// A template and a tokenizer that belong together.
+#[derive(Debug)]
+pub struct ChatFormat {
+    template: ChatTemplate,
+    tokenizer: Tokenizer,
+    /// What stands before the model's answer.
+    prompt: String,
+    /// Tokens that end the model's turn.
+    turn_ends: BTreeSet<u32>,
+    tokens_max: Option<usize>,
+    is_strict: bool,
+}
+
+impl ChatFormat {
+    /// Reads a model's files and probes them.
+    ///
+    /// # Errors
+    /// When a file cannot be used, or they do not belong together.
+    pub fn new(files: &ModelFiles, options: &FormatOptions) -> Result<Self, FormatError> {
+        let tokenizer = Tokenizer::new(&files.tokenizer, files.config.as_deref())?;
+        let source = match &files.template {
+            Some(template) => template.clone(),
+            None => template_of(files.config.as_deref())?,
+        };
+        let mut variables = tokenizer.named_tokens().to_vec();
+        variables.extend(options.variables.iter().cloned());
+        let mut format = Self {
+            template: ChatTemplate::new(&source, &variables, options.now)?,
+            tokens_max: options.tokens_max.or(tokenizer.tokens_max()),
+            tokenizer,
+            prompt: String::new(),
+            turn_ends: BTreeSet::new(),
+            is_strict: options.is_strict,
+        };
+        format.probe()?;
+        Ok(format)
+    }
+
+    fn probe(&mut self) -> Result<(), FormatError> {
+        let user = json!({"role": "user", "content": "ping"});
+        let text = json!({"role": "assistant", "content": "pong"});
+        let reasoned = json!({"role": "assistant", "content": "pong", "reasoning_content": "hm"});
+        let call = json!({"role": "assistant", "content": "", "tool_calls": [
+            {"type": "function", "id": "call_0000", "function": {"name": "ping", "arguments": {"q": "pong"}}}]});
+        let result = json!({"role": "tool", "name": "ping", "tool_call_id": "call_0000", "content": "pong"});
+        let parts = |text: &str| json!([{"type": "text", "text": text}]);
+        let user_parts = json!({"role": "user", "content": parts("ping")});
+        let text_parts = json!({"role": "assistant", "content": parts("pong")});
+        let conversations = [
+            vec![user.clone(), text.clone()],
+            vec![user.clone(), text.clone(), user.clone(), text.clone()],
+            vec![user.clone(), reasoned],
+            vec![user.clone(), call.clone()],
+            vec![user.clone(), call, result, text],
+            vec![user_parts.clone(), text_parts.clone()],
+            vec![user_parts.clone(), text_parts.clone(), user_parts, text_parts],
+        ];
+        let mut refused = None;
+        for messages in &conversations {
+            match self.probe_one(messages) {
+                Ok(()) => {}
+                Err(FormatError::Template(error)) => refused = refused.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        match refused {
+            Some(error) if self.turn_ends.is_empty() => Err(error.into()),
+            _ if self.turn_ends.is_empty() => Err(FormatError::NoEndOfTurn),
+            _ => Ok(()),
+        }
+    }
+
+    /// Learns from a conversation whose second message is the model's.
+    fn probe_one(&mut self, messages: &[Json]) -> Result<(), FormatError> {
+        let conversation = Conversation { messages, tools: None };
+        let text = self.render(&conversation, RenderOptions::default())?.text;
+        for token in special_looking(&text) {
+            if self.tokenizer.id(token).is_none() {
+                return Err(FormatError::UnknownToken { token: token.to_owned() });
+            }
+        }
+        if self.prompt.is_empty() {
+            let start = Conversation { messages: messages.get(..1).unwrap_or_default(), tools: None };
+            let bare = self.render(&start, RenderOptions::default())?.text;
+            let prompted = self.render(&start, RenderOptions { add_generation_prompt: true })?.text;
+            self.prompt = prompted.strip_prefix(&bare).unwrap_or_default().to_owned();
+        }
+        let traced = trace(self, &conversation, &text)?.unwrap_or_default();
+        let mut written = traced.of(1).into_iter().rev();
+        if let Some(last) = written.next()
+            && let Some((_, id)) = self.tokenizer.next_special(&text, last..text.len())
+        {
+            self.turn_ends.insert(id);
+        }
+        Ok(())
+    }
+
+    /// Whether a token ends the model's turn.
+    pub(super) fn ends_turn(&self, id: u32) -> bool {
+        self.turn_ends.contains(&id)
+    }
+
+    /// Where the prompt stands in what precedes the model's text: its longest start that does, special
+    /// tokens whole. A template may leave the rest of it to the message.
+    pub(super) fn prompt_in(&self, gap: &str) -> Option<Range<usize>> {
+        let whole = 0..self.prompt.len();
+        let least = match self.tokenizer.next_special(&self.prompt, whole) {
+            Some((range, _)) => range.end,
+            None => self.prompt.len(),
+        };
+        if least == 0 {
+            return None;
+        }
+        let ends = self.prompt.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
+        let starts = ends.take_while(|end| *end >= least).filter_map(|end| self.prompt.get(..end));
+        starts.into_iter().find_map(|start| gap.rfind(start).map(|at| at..at + start.len()))
+    }
+
+    /// The tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Whether the template says what the model writes.
+    pub fn marks_generation(&self) -> bool {
+        self.template.marks_generation()
+    }
+
+    /// The text of a conversation.
+    ///
+    /// # Errors
+    /// When the template refuses, fails or does not end.
+    pub fn render(
+        &self,
+        conversation: &Conversation<'_>,
+        options: RenderOptions,
+    ) -> Result<Rendering, TemplateError> {
+        self.template.render(conversation, options)
+    }
+
+    pub(super) fn render_anchored(
+        &self,
+        conversation: &Conversation<'_>,
+        anchors: Anchors,
+    ) -> Result<String, TemplateError> {
+        self.template.render_anchored(conversation, anchors)
+    }
+
+    /// Most tokens of a row.
+    pub fn tokens_max(&self) -> Option<usize> {
+        self.tokens_max
+    }
+
+    /// Whether rows in which a token reaches over an edge are refused.
+    pub fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+}
+
+/// The template that the settings hold.
+fn template_of(config: Option<&[u8]>) -> Result<String, FormatError> {
+    let config: Json = config.and_then(|config| serde_json::from_slice(config).ok()).unwrap_or_default();
+    match config.get("chat_template") {
+        Some(Json::String(source)) => Ok(source.clone()),
+        Some(Json::Array(named)) => match named.as_slice() {
+            [only] => only
+                .get("template")
+                .and_then(Json::as_str)
+                .map_or(Err(FormatError::NoTemplate), |source| Ok(source.to_owned())),
+            _ => Err(FormatError::SeveralTemplates),
+        },
+        _ => Err(FormatError::NoTemplate),
+    }
+}
+
+/// Pieces that look like special tokens: `<|…|>`, with either bar.
+fn special_looking(text: &str) -> impl Iterator<Item = &str> {
+    static PATTERN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"<[|｜][^<>|｜\s]{1,60}[|｜]>").ok());
+    PATTERN.as_ref().into_iter().flat_map(|pattern| pattern.find_iter(text)).map(|found| found.as_str())
+}

@@ -1,0 +1,192 @@
+//! A masked row: token ids, the weight of each, and the spans that the weights come from.
+
+use std::ops::Range;
+
+use super::format::ChatFormat;
+use super::proof::prove;
+use super::refused::Refused;
+use super::spans::{Method, Traced, by_generation, by_prefix, trace};
+use super::tokenizer::Encoded;
+use super::{Conversation, RenderOptions};
+
+/// A message that is learned from, whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target<'a> {
+    /// Index into the conversation's messages.
+    pub message: usize,
+    /// Factor of the loss of its tokens.
+    pub weight: f32,
+    /// The tokens that the model sampled, where the run recorded them.
+    pub completion_ids: Option<&'a [u32]>,
+}
+
+/// A row of training, proved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaskedRow {
+    /// Token ids.
+    pub ids: Vec<u32>,
+    /// Factor of the loss of each token; 0 for what is only shown.
+    pub weights: Vec<f32>,
+    /// What is learned, in order.
+    pub spans: Vec<MaskedSpan>,
+    /// The text that the tokens stand for.
+    pub text: String,
+    /// Tokens that reach over the edge of a span.
+    pub straddling: usize,
+    /// Spans whose recorded tokens are not what tokenizing the text again gives; the recorded ones stand
+    /// in the row.
+    pub recorded_otherwise: usize,
+}
+
+/// What is learned from one message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaskedSpan {
+    /// Index into the conversation's messages.
+    pub message: usize,
+    /// Bytes of the row's text, in order; several where the template writes something of its own between.
+    pub ranges: Vec<Range<usize>>,
+    /// Tokens of the row, one range for each of `ranges`.
+    pub tokens: Vec<Range<usize>>,
+    /// The two methods that agree on it.
+    pub methods: [Method; 2],
+}
+
+/// Renders, tokenizes and masks a conversation, and proves the mask.
+///
+/// # Errors
+/// The first obligation that does not hold.
+pub fn mask(
+    conversation: &Conversation<'_>,
+    targets: &[Target<'_>],
+    format: &ChatFormat,
+) -> Result<MaskedRow, Refused> {
+    if targets.is_empty() {
+        return Err(Refused::NothingToLearn);
+    }
+    let rendering = format.render(conversation, RenderOptions::default())?;
+    let encoded = format.tokenizer().encode(&rendering.text).map_err(|_| Refused::NotTokenized)?;
+    if let Some(limit) = format.tokens_max().filter(|limit| encoded.ids.len() > *limit) {
+        return Err(Refused::TooLong { tokens: encoded.ids.len(), limit });
+    }
+    let traced = trace(format, conversation, &rendering.text)?;
+    let mut row = MaskedRow {
+        weights: vec![0.0; encoded.ids.len()],
+        ids: encoded.ids.clone(),
+        spans: Vec::with_capacity(targets.len()),
+        text: rendering.text,
+        straddling: 0,
+        recorded_otherwise: 0,
+    };
+    for target in targets {
+        let found =
+            find(format, conversation, &row.text, &rendering.generated, traced.as_ref(), target.message)?;
+        let (ranges, methods) = found;
+        let tokens = ranges.iter().map(|range| tokens_of(&encoded, range)).collect();
+        let span = MaskedSpan { message: target.message, ranges, tokens, methods };
+        row.weigh(&encoded, &span, target.weight);
+        row.spans.push(span);
+    }
+    prove(&row, &encoded, conversation, targets, traced.as_ref(), format)?;
+    for (index, target) in targets.iter().enumerate().rev() {
+        if let Some(recorded) = target.completion_ids {
+            row.take_recorded(index, recorded, target.weight, format)?;
+        }
+    }
+    Ok(row)
+}
+
+/// The byte ranges of a message, and the methods that agree on them.
+fn find(
+    format: &ChatFormat,
+    conversation: &Conversation<'_>,
+    text: &str,
+    generated: &[Range<usize>],
+    traced: Option<&Traced>,
+    message: usize,
+) -> Result<(Vec<Range<usize>>, [Method; 2]), Refused> {
+    let written = traced.map(|traced| traced.of(message)).unwrap_or_default();
+    if traced.is_some() && written.is_empty() {
+        return Err(Refused::NothingToLearn);
+    }
+    let by_sentinels = traced.and_then(|traced| traced.extent(format, text, message));
+    if format.marks_generation()
+        && let Some(extent) = &by_sentinels
+    {
+        let ranges = by_generation(generated, extent, &written).ok_or(Refused::MethodsDisagree)?;
+        return Ok((ranges, [Method::Generation, Method::Sentinels]));
+    }
+    let by_prefix = by_prefix(format, conversation, text, message)?.ok_or(Refused::OneMethodOnly)?;
+    if format.marks_generation() {
+        let ranges = by_generation(generated, &by_prefix, &written).ok_or(Refused::MethodsDisagree)?;
+        return Ok((ranges, [Method::Generation, Method::Prefix]));
+    }
+    let by_sentinels = by_sentinels.ok_or(Refused::OneMethodOnly)?;
+    if by_sentinels.core != by_prefix.core {
+        return Err(Refused::MethodsDisagree);
+    }
+    Ok((vec![by_sentinels.core], [Method::Sentinels, Method::Prefix]))
+}
+
+/// The tokens that overlap a byte range.
+fn tokens_of(encoded: &Encoded, range: &Range<usize>) -> Range<usize> {
+    let start = encoded.ranges.partition_point(|token| token.end <= range.start);
+    let rest = encoded.ranges.get(start..).unwrap_or_default();
+    start..start + rest.partition_point(|token| token.start < range.end)
+}
+
+impl MaskedRow {
+    fn weigh(&mut self, encoded: &Encoded, span: &MaskedSpan, weight: f32) {
+        for (range, tokens) in span.ranges.iter().zip(&span.tokens) {
+            for token in tokens.clone() {
+                let (Some(slot), Some(bytes)) = (self.weights.get_mut(token), encoded.ranges.get(token))
+                else {
+                    continue;
+                };
+                *slot = weight;
+                self.straddling += usize::from(bytes.start < range.start || bytes.end > range.end);
+            }
+        }
+    }
+
+    /// Puts the recorded tokens of a span in the place of those that its text was cut into.
+    fn take_recorded(
+        &mut self,
+        span: usize,
+        recorded: &[u32],
+        weight: f32,
+        format: &ChatFormat,
+    ) -> Result<(), Refused> {
+        let Some(MaskedSpan { tokens, .. }) = self.spans.get(span) else { return Ok(()) };
+        let [tokens] = tokens.as_slice() else { return Err(Refused::RecordedOtherwise) };
+        let tokens = tokens.clone();
+        let cut = self.ids.get(tokens.clone()).unwrap_or_default();
+        // The record may lack the end of the turn, and what the template writes around the message.
+        if cut.windows(recorded.len().max(1)).any(|window| window == recorded) {
+            return Ok(());
+        }
+        let decoded = format.tokenizer().decode(recorded).ok_or(Refused::RecordedOtherwise)?;
+        let (start, end) = (0..cut.len())
+            .flat_map(|start| (start + 1..=cut.len()).map(move |end| (start, end)))
+            .filter(|(start, end)| *start == 0 || *end == cut.len())
+            .find(|(start, end)| format.tokenizer().decode(&cut[*start..*end]).as_ref() == Some(&decoded))
+            .ok_or(Refused::RecordedOtherwise)?;
+        let (start, end) = (tokens.start + start, tokens.start + end);
+        let grown = recorded.len() as isize - (end - start) as isize;
+        self.ids.splice(start..end, recorded.iter().copied());
+        self.weights.splice(start..end, recorded.iter().map(|_| weight));
+        let moved = |at: usize| at.saturating_add_signed(grown);
+        for (index, other) in self.spans.iter_mut().enumerate() {
+            for range in other.tokens.iter_mut().filter(|range| index == span || range.start >= end) {
+                let range_start = if index == span { range.start } else { moved(range.start) };
+                *range = range_start..moved(range.end);
+            }
+        }
+        self.recorded_otherwise += 1;
+        Ok(())
+    }
+
+    /// Tokens that are learned.
+    pub fn trained(&self) -> usize {
+        self.weights.iter().filter(|weight| **weight != 0.0).count()
+    }
+}

@@ -1,0 +1,224 @@
+//! A tokenizer: `tokenizer.json`, read as the library that trained with it reads it.
+//!
+//! Text is encoded without anything added: a chat template writes every special token itself.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use regex::Regex;
+use serde_json::Value as Json;
+use tokenizers::{DecoderWrapper, NormalizedString, Normalizer as _, Tokenizer as Inner};
+
+/// Limits at least this large say "none" (`1e30`).
+const UNLIMITED: f64 = 1e9;
+
+/// Why a tokenizer cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// The file is no tokenizer.
+    #[error("tokenizer.json cannot be read: {0}")]
+    Unreadable(String),
+    /// Its settings are no JSON object.
+    #[error("tokenizer_config.json is no JSON object")]
+    Config,
+}
+
+/// A tokenizer, with what its settings say.
+#[derive(Debug)]
+pub struct Tokenizer {
+    inner: Inner,
+    /// Special tokens by text.
+    special: BTreeMap<String, u32>,
+    /// Finds them, the longest of those that start together.
+    special_pattern: Option<Regex>,
+    /// Named tokens: what `bos_token` and its like stand for in a template.
+    named: Vec<(String, Json)>,
+    bytes: Option<ByteTable>,
+    tokens_max: Option<usize>,
+}
+
+/// A text as tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Encoded {
+    /// Token ids.
+    pub ids: Vec<u32>,
+    /// Bytes of the text that each token stands for; a token inside of one character stands for all of it.
+    pub ranges: Vec<Range<usize>>,
+}
+
+impl Tokenizer {
+    /// Reads a tokenizer and, where there is one, the `tokenizer_config.json` beside it.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn new(tokenizer: &[u8], config: Option<&[u8]>) -> Result<Self, TokenizerError> {
+        let unreadable = |error: tokenizers::Error| TokenizerError::Unreadable(error.to_string());
+        let mut inner = Inner::from_bytes(tokenizer).map_err(unreadable)?;
+        inner.with_truncation(None).map_err(unreadable)?;
+        inner.with_padding(None);
+        let config: Json = match config {
+            Some(config) => serde_json::from_slice(config).map_err(|_| TokenizerError::Config)?,
+            None => Json::Object(serde_json::Map::new()),
+        };
+        let config = config.as_object().ok_or(TokenizerError::Config)?;
+        let named = config.iter().filter(|(name, _)| name.ends_with("_token"));
+        let named = named.filter_map(|(name, value)| {
+            let text = value.as_str().or_else(|| value.get("content")?.as_str())?;
+            Some((name.clone(), Json::String(text.to_owned())))
+        });
+        let named: Vec<(String, Json)> = named.collect();
+        let mut special: BTreeMap<String, u32> = inner
+            .get_added_tokens_decoder()
+            .into_iter()
+            .filter(|(_, token)| token.special)
+            .map(|(id, token)| (token.content, id))
+            .collect();
+        for text in named.iter().filter_map(|(_, value)| value.as_str()) {
+            if let Some(id) = inner.token_to_id(text) {
+                special.insert(text.to_owned(), id);
+            }
+        }
+        let tokens_max = config.get("model_max_length").and_then(Json::as_f64);
+        Ok(Self {
+            bytes: matches!(inner.get_decoder(), Some(DecoderWrapper::ByteLevel(_)))
+                .then(|| ByteTable::new(&inner)),
+            special_pattern: pattern(&special),
+            special,
+            named,
+            tokens_max: tokens_max
+                .filter(|limit| (1.0..UNLIMITED).contains(limit))
+                .map(|limit| limit as usize),
+            inner,
+        })
+    }
+
+    /// What a template's variables `bos_token`, `eos_token` and their like stand for.
+    pub fn named_tokens(&self) -> &[(String, Json)] {
+        &self.named
+    }
+
+    /// Most tokens of a row that the settings allow.
+    pub fn tokens_max(&self) -> Option<usize> {
+        self.tokens_max
+    }
+
+    /// The id of a token.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
+    /// The first special token inside a range of the text: its own range and id. Of several that start
+    /// together the longest counts.
+    pub(super) fn next_special(&self, text: &str, range: Range<usize>) -> Option<(Range<usize>, u32)> {
+        let found = self.special_pattern.as_ref()?.find(text.get(range.clone())?)?;
+        let id = self.special.get(found.as_str())?;
+        Some((range.start + found.start()..range.start + found.end(), *id))
+    }
+
+    /// A text as tokens, nothing added.
+    ///
+    /// # Errors
+    /// When the model has no token for something in it.
+    pub fn encode(&self, text: &str) -> Result<Encoded, TokenizerError> {
+        let encoding =
+            self.inner.encode(text, false).map_err(|error| TokenizerError::Unreadable(error.to_string()))?;
+        Ok(Encoded {
+            ids: encoding.get_ids().to_vec(),
+            ranges: encoding.get_offsets().iter().map(|(start, end)| *start..*end).collect(),
+        })
+    }
+
+    /// The bytes that tokens stand for.
+    pub fn decode(&self, ids: &[u32]) -> Option<Vec<u8>> {
+        match &self.bytes {
+            Some(table) => table.decode(ids),
+            None => self.inner.decode(ids, false).ok().map(String::into_bytes),
+        }
+    }
+
+    /// The text as the tokenizer's own normalization leaves it: what decoding can give back at best.
+    pub(super) fn normalized(&self, text: &str) -> Option<String> {
+        let normalizer = self.inner.get_normalizer()?;
+        let mut normalized = NormalizedString::from(text);
+        normalizer.normalize(&mut normalized).ok()?;
+        Some(normalized.get().to_owned())
+    }
+}
+
+/// A pattern that finds the longest of some tokens; `None` without any.
+fn pattern(tokens: &BTreeMap<String, u32>) -> Option<Regex> {
+    let mut texts: Vec<&str> = tokens.keys().map(String::as_str).filter(|text| !text.is_empty()).collect();
+    if texts.is_empty() {
+        return None;
+    }
+    texts.sort_by_key(|text| (std::cmp::Reverse(text.len()), *text));
+    let alternatives: Vec<String> = texts.into_iter().map(regex::escape).collect();
+    Regex::new(&alternatives.join("|")).ok()
+}
+
+/// The bytes of every token of a byte-level vocabulary.
+#[derive(Debug)]
+struct ByteTable {
+    bytes: Vec<u8>,
+    /// Where each token's bytes begin; one more for the end.
+    starts: Vec<usize>,
+}
+
+impl ByteTable {
+    fn new(tokenizer: &Inner) -> Self {
+        let added = tokenizer.get_added_tokens_decoder();
+        let last = tokenizer.get_vocab(true).into_values().max();
+        let (mut bytes, mut starts) = (Vec::new(), vec![0]);
+        for id in 0..last.map_or(0, |last| last + 1) {
+            match (added.get(&id), tokenizer.id_to_token(id)) {
+                (Some(token), _) => bytes.extend_from_slice(token.content.as_bytes()),
+                (None, Some(token)) => token.chars().for_each(|c| push_byte(&mut bytes, c)),
+                (None, None) => {}
+            }
+            starts.push(bytes.len());
+        }
+        Self { bytes, starts }
+    }
+
+    fn decode(&self, ids: &[u32]) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(ids.len() * 4);
+        for id in ids {
+            let id = *id as usize;
+            let (start, end) = (self.starts.get(id)?, self.starts.get(id + 1)?);
+            out.extend_from_slice(self.bytes.get(*start..*end)?);
+        }
+        Some(out)
+    }
+}
+
+/// Byte-level vocabularies write each byte as a character: printable ones as themselves, the others as
+/// the characters from U+0100 on, in order (GPT-2's `bytes_to_unicode`).
+fn push_byte(out: &mut Vec<u8>, c: char) {
+    let code = u32::from(c);
+    let byte = match code {
+        0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF => Some(code),
+        0x100..=0x120 => Some(code - 0x100),
+        0x121..=0x142 => Some(code - 0x121 + 0x7F),
+        0x143 => Some(0xAD),
+        _ => None,
+    };
+    match byte.and_then(|byte| u8::try_from(byte).ok()) {
+        Some(byte) => out.push(byte),
+        None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::push_byte;
+
+    #[test]
+    fn each_byte_has_a_character() {
+        let mut out = Vec::new();
+        for c in "ĠĊĀ!~¡ÿĢł\u{143}".chars() {
+            push_byte(&mut out, c);
+        }
+        assert_eq!(out, [0x20, 0x0A, 0x00, b'!', b'~', 0xA1, 0xFF, 0x80, 0xA0, 0xAD]);
+    }
+}
