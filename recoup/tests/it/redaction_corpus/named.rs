@@ -31,7 +31,7 @@ const TOKENS: &[Context] = &[
     ),
     ("Bearer, f-string", Message, Plain, "session.headers.update({'authorization': f'Bearer {}'})"),
     ("token, header", Result, Plain, "> Authorization: token {}\n> User-Agent: curl/8.5.0\n"),
-    ("Basic, header", Result, Plain, "Authorization: Basic {}==\r\nConnection: close\r\n"),
+    ("Basic, header", Result, Plain, "Authorization: Basic {}\r\nConnection: close\r\n"),
     ("raw, JSON", Result, Json, r#"{"headers": {"authorization": "{}", "x-request-id": "7f2a"}}"#),
     ("X-Api-Key", Result, Plain, "POST /v2/items\nX-Api-Key: {}\nContent-Length: 17\n"),
     ("x-auth-token", Arguments, Json, r#"{"method":"GET","headers":{"x-auth-token":"{}"}}"#),
@@ -141,13 +141,13 @@ const SECRETS: &[Context] = &[
         "AccountKey",
         Result,
         Plain,
-        "DefaultEndpointsProtocol=https;AccountName=shop;AccountKey={}==;EndpointSuffix=core.example.net\n",
+        "DefaultEndpointsProtocol=https;AccountName=shop;AccountKey={};EndpointSuffix=core.example.net\n",
     ),
     (
         "SharedAccessKey",
         Result,
         Plain,
-        "Endpoint=sb://bus.example.net/;SharedAccessKeyName=root;SharedAccessKey={}=\n",
+        "Endpoint=sb://bus.example.net/;SharedAccessKeyName=root;SharedAccessKey={}\n",
     ),
     ("keyword", Message, Plain, "client = Client(api_key=\"{}\", timeout=30)"),
     ("constructor", Message, Plain, "new OpenAI({ apiKey: '{}' })"),
@@ -188,11 +188,12 @@ fn secret(draw: &mut Draw, form: &str) -> String {
         "hex digest as key" | "query X-Amz-Signature" => draw.picture("{x:64}"),
         "AWS" => draw.picture("{a:13}/{s:24}A9"),
 
-        "AccountKey" => draw.picture("{s:86}"),
-        "SharedAccessKey" => draw.picture("{s:43}"),
+        "AccountKey" => draw.picture("{s:86}=="),
+        "SharedAccessKey" => draw.picture("{s:43}="),
         "SECRET_KEY" => draw.picture("django-insecure-{L:30}#{L:10}1!"),
         "URL-encoded" => draw.picture("{a:20}+/{a:18}3="),
-        "Basic, header" | "query sig" => draw.picture("{a:21}7{a:20}"),
+        "Basic, header" => draw.picture("{a:21}7{a:20}=="),
+        "query sig" => draw.picture("{a:21}7{a:20}"),
         _ => {
             let picture = draw.pick(&["{a:32}", "{x:32}", "{a:40}", "{w:43}", "{a:24}"]);
             draw.picture(picture)

@@ -12,8 +12,15 @@ use recoup::task::Task;
 use recoup::trajectory::{Citation, Node, Outcome, Part, Role, Trajectory};
 
 /// Conversations about orders and flights, sessions of coding agents, calls of public APIs.
-const FOLDERS: &[&str] =
-    &["tau-bench", "swe-agent", "toolbench", "who_and_when", "openhands", "mini-swe-agent"];
+const FOLDERS: &[&str] = &[
+    "tau-bench/historical_trajectories",
+    "inspect_ai",
+    "who_and_when",
+    "swe-agent",
+    "toolbench",
+    "openhands",
+    "mini-swe-agent",
+];
 /// Bytes read of one folder: a test takes seconds.
 const FOLDER_MAX: usize = 1 << 20;
 
@@ -42,22 +49,26 @@ fn ids_in_real_traces_stay_and_hardly_anything_else_goes() {
         files_below(&root, &mut files);
         let texts = files.iter().filter_map(|file| String::from_utf8(fs::read(file).unwrap()).ok());
         let mut original = Trajectory::new("test", Task::from_goal("test"));
-        let mut bytes = 0;
-        for text in texts.take_while(|text| {
-            bytes += text.len();
-            bytes <= FOLDER_MAX || bytes == text.len()
-        }) {
+        let mut left = FOLDER_MAX;
+        for text in texts {
+            let text = &text[..text.floor_char_boundary(left)];
+            left -= text.len();
             tokens += text.split_whitespace().count();
             original.push(Node::new(Role::User, "user", vec![Part::text(text)]));
         }
         original.finish(Outcome::unknown());
         let redacted = redact(&original);
         for (node, message) in original.nodes.iter().enumerate() {
-            for id in ids.find_iter(&message.text()) {
+            let text = message.text();
+            for id in ids.find_iter(&text) {
+                // A user's name may also be the local part of an address, which goes as a whole.
+                if text[id.end()..].starts_with('@') {
+                    continue;
+                }
                 let here = Citation { node, part_path: vec![0], start: id.start(), end: id.end() };
                 let there = redacted.map.to_redacted(&here);
                 let left = there.quote(&redacted.trajectory).unwrap();
-                assert_eq!(left, id.as_str(), "{folder}");
+                assert_eq!(left, id.as_str(), "{folder}, byte {}", id.start());
                 seen += 1;
             }
         }
@@ -65,7 +76,7 @@ fn ids_in_real_traces_stay_and_hardly_anything_else_goes() {
             *counts.entry(kind).or_default() += count;
         }
     }
-    assert!(seen >= 1_000, "{seen} ids");
+    assert!(seen >= 500, "{seen} ids");
     // Addresses and telephone numbers stand there, of customers that are made up and of offices that are
     // not; read by hand. Of the other kinds there are none, or next to none.
     let other: usize = counts
