@@ -1,5 +1,6 @@
 //! The verbs: one file each.
 
+mod chat_format;
 pub(crate) mod collect;
 pub(crate) mod diagnose;
 pub(crate) mod env;
@@ -11,6 +12,7 @@ pub(crate) mod gc;
 pub(crate) mod import;
 pub(crate) mod label;
 pub(crate) mod ls;
+mod preview;
 mod project;
 pub(crate) mod replay;
 pub(crate) mod run;

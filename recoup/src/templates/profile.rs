@@ -168,15 +168,16 @@ fn add_tests(environment: &mut Environment<'static>) {
 
 #[cfg(test)]
 mod tests {
-    use minijinja::{Value, context};
+    use minijinja::Value;
 
     use super::environment;
     use crate::templates::LocalTime;
+    use crate::templates::conversation::plain;
 
     fn rendered(source: &str) -> Result<String, minijinja::Error> {
         let environment = environment(LocalTime::parse("2026-11-29")).unwrap();
-        let d = Value::from_serialize(serde_json::json!({"k": [1.0, "é", null], "n": null}));
-        environment.render_str(source, context! { d, none => Value::from(()) })
+        let d = plain(&serde_json::json!({"k": [1.0, "é", null], "n": null}));
+        environment.render_str(source, Value::from_pairs([("d", d)]))
     }
 
     #[test]

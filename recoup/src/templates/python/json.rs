@@ -179,10 +179,11 @@ mod tests {
     use minijinja::Value;
 
     use super::Layout;
+    use crate::templates::conversation::plain;
 
     #[test]
     fn the_layout_is_pythons() {
-        let value = Value::from_serialize(serde_json::json!({"b": ["é\u{1}<", {}, []], "a": 1e20}));
+        let value = plain(&serde_json::json!({"b": ["é\u{1}<", {}, []], "a": 1e20}));
         let plain = Layout::new(false, None, false);
         assert_eq!(
             plain.dumps(&value).ok().as_deref(),

@@ -100,10 +100,11 @@ mod tests {
     use minijinja::Value;
 
     use super::str_of;
+    use crate::templates::conversation::plain;
 
     #[test]
     fn containers_print_as_in_python() {
-        let value = Value::from_serialize(serde_json::json!({
+        let value = plain(&serde_json::json!({
             "a": [1, 2.0, 1e20, true, null], "it's": "x\n\u{200b}", "q": "'\"",
         }));
         assert_eq!(str_of(&value), r#"{'a': [1, 2.0, 1e+20, True, None], "it's": 'x\n\u200b', 'q': '\'"'}"#);
