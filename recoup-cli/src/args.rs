@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use recoup::exporters::formats;
+use recoup::exporters::{TRAINING, formats};
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
 use recoup::models::Cost;
 use recoup::rollout::Difficulties;
+use recoup::templates::LocalTime;
 use recoup::verdict::Arm;
 
 /// Turn the failed runs of an LLM agent into a better agent.
@@ -532,6 +533,11 @@ pub(crate) struct ExportArgs {
     /// Keep secrets and personal data in the files; not for training rows
     #[arg(long)]
     pub no_redact: bool,
+    /// Only this view of the format's training rows
+    #[arg(long, value_name = "VIEW", value_parser = PossibleValuesParser::new(views()))]
+    pub view: Option<String>,
+    #[command(flatten)]
+    pub model: ModelArgs,
     #[arg(long, value_name = "OUTCOME")]
     /// Only runs with this outcome
     pub outcome: Option<String>,
@@ -613,6 +619,32 @@ pub(crate) struct AskArgs {
     pub spend: SpendArgs,
 }
 
+/// The model that tokenized rows are for.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// Folder with tokenizer.json, tokenizer_config.json and chat_template.jinja, for tokenized rows
+    #[arg(long, value_name = "DIR")]
+    pub model: Option<PathBuf>,
+    /// Chat template to use in place of the model's own
+    #[arg(long, value_name = "FILE")]
+    pub template: Option<PathBuf>,
+    /// Tokenizer to use in place of the model's own
+    #[arg(long, value_name = "FILE")]
+    pub tokenizer: Option<PathBuf>,
+    /// Date for templates that print one (`2026-11-29`)
+    #[arg(long, value_name = "DATE", value_parser = parse_date)]
+    pub date: Option<LocalTime>,
+    /// Most tokens of a row; longer ones are refused [default: what the tokenizer says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_tokens: Option<u32>,
+    /// Refuse rows in which a token reaches over the edge of what is learned
+    #[arg(long)]
+    pub strict: bool,
+    /// Show the first rows of each file, with what is learned highlighted
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub preview: usize,
+}
+
 /// Which runs to delete.
 #[derive(Debug, Args)]
 pub(crate) struct ForgetArgs {
@@ -633,6 +665,16 @@ fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
     let sides = Side::ALL.into_iter().flat_map(|side| Failpoint::ALL.iter().map(move |point| (*point, side)));
     let mut named = sides.filter(|(point, side)| format!("{}-{}", side.as_str(), point.as_str()) == text);
     named.next().ok_or_else(|| "no such failpoint".to_owned())
+}
+
+/// Names of the views that are written for training.
+fn views() -> impl Iterator<Item = &'static str> {
+    TRAINING.iter().map(|training| training.view.name())
+}
+
+/// Reads `2026-11-29`, with a time behind it or without.
+fn parse_date(text: &str) -> Result<LocalTime, String> {
+    LocalTime::parse(text).ok_or_else(|| "expected a date like 2026-11-29".to_owned())
 }
 
 /// Reads `1`, `2`, `3` or `all`.

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use recoup::answers::{Exported, ExportedRows};
-use recoup::exporters::atif;
+use recoup::exporters::trl_tokenized::{self, TrlTokenized};
+use recoup::exporters::{Exporter, atif, training};
 use recoup::id::TrajectoryId;
 use recoup::pipeline::{export_atif, export_rows};
 use recoup::store::{Filter, Page, Store};
 
-use super::{ls, project};
+use super::{chat_format, ls, preview, project};
 use crate::Ended;
 use crate::args::ExportArgs;
 use crate::failure::Failure;
@@ -22,6 +23,10 @@ pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) 
         return Err(Failure::user(format!("`--no-redact` is not for `--format {}`", flags.format))
             .hint("training rows leave redacted or not at all"));
     }
+    let tokenized = match flags.format.as_str() {
+        trl_tokenized::FORMAT => Some(TrlTokenized::new(chat_format::read(&flags.model)?)),
+        _ => None,
+    };
     let store = project::open(settings)?;
     let ids = if flags.ids.is_empty() {
         let filter = Filter {
@@ -36,7 +41,7 @@ pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) 
     if is_whole {
         whole_runs(&store, &ids, flags, settings, printer)
     } else {
-        rows(&store, &ids, flags, settings, printer)
+        rows(&store, &ids, tokenized.as_ref(), flags, settings, printer)
     }
 }
 
@@ -69,14 +74,18 @@ fn whole_runs(
 fn rows(
     store: &Store,
     ids: &[TrajectoryId],
+    tokenized: Option<&TrlTokenized>,
     flags: &ExportArgs,
     settings: &Settings,
     printer: Printer,
 ) -> Result<Ended, Failure> {
     let mut progress = printer.progress();
     let provenance = project::provenance(store, &settings.content());
-    let (format, threads) = (&flags.format, settings.threads);
-    let manifests = export_rows(store, ids, format, &flags.out, threads, &provenance, &mut progress)?;
+    let made = tokenized.map(|exporter| exporter as &dyn Exporter);
+    let mut wanted = training(&flags.format, made);
+    wanted.retain(|training| flags.view.as_deref().is_none_or(|view| view == training.view.name()));
+    let threads = settings.threads;
+    let manifests = export_rows(store, ids, &wanted, &flags.out, threads, &provenance, &mut progress)?;
     progress.finish();
     if printer.is_json() {
         let exported = manifests.iter().map(|manifest| (manifest.view.clone(), manifest.rows)).collect();
@@ -89,6 +98,9 @@ fn rows(
         printer.line(format_args!("wrote {} rows to {}", manifest.rows, path.display()));
         for (reason, count) in manifest.excluded.iter().chain(&manifest.refused) {
             printer.note(format_args!("  {count} × {reason}"));
+        }
+        if let Some(tokenized) = tokenized {
+            preview::rows(&path, tokenized.format(), flags.model.preview, printer)?;
         }
     }
     Ok(Ended::Done)

@@ -1,6 +1,7 @@
 //! The verbs: one file each.
 
 pub(crate) mod ask;
+mod chat_format;
 pub(crate) mod collect;
 pub(crate) mod diagnose;
 pub(crate) mod env;
@@ -13,6 +14,7 @@ pub(crate) mod gc;
 pub(crate) mod import;
 pub(crate) mod label;
 pub(crate) mod ls;
+mod preview;
 mod project;
 pub(crate) mod replay;
 pub(crate) mod run;

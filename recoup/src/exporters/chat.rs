@@ -29,8 +29,13 @@ pub(super) fn chat_messages(example: &Example, run: &Trajectory) -> Result<Vec<V
 ///
 /// A text, because schemas of different tools have no common columns; TRL reads it with `json.loads`.
 pub(super) fn tools_text(run: &Trajectory) -> String {
+    tools(run).map_or_else(|| "null".to_owned(), |tools| Value::Array(tools).to_string())
+}
+
+/// Offered tools, as chat-completion APIs name them; `None` without any.
+pub(super) fn tools(run: &Trajectory) -> Option<Vec<Value>> {
     if run.tools.is_empty() {
-        return "null".to_owned();
+        return None;
     }
     let tool = |tool: &crate::trajectory::Tool| {
         let parameters = tool
@@ -41,7 +46,7 @@ pub(super) fn tools_text(run: &Trajectory) -> String {
             "name": tool.name, "description": tool.description, "parameters": parameters,
         }})
     };
-    Value::Array(run.tools.iter().map(tool).collect()).to_string()
+    Some(run.tools.iter().map(tool).collect())
 }
 
 /// The system prompt that the source keeps apart from the messages, of the first agent to speak.

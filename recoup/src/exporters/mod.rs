@@ -11,6 +11,8 @@ mod chat;
 mod manifest;
 mod trl_messages;
 mod trl_prompt_completion;
+#[cfg(feature = "templates")]
+pub mod trl_tokenized;
 mod writer;
 
 use serde_json::Value;
@@ -34,6 +36,18 @@ pub trait Exporter: Sync {
     /// When the format cannot carry the example exactly.
     fn row(&self, example: &Example, run: &Trajectory) -> Result<Value, Refusal>;
 
+    /// The rows of an example: one, unless the format carries it step by step.
+    fn rows(&self, example: Example, run: &Trajectory) -> Vec<Built> {
+        let row = self.row(&example, run);
+        vec![Built { example, row }]
+    }
+
+    /// Whether a row is text that a reader could take a secret from; token ids are not, and who writes
+    /// them has looked at the text himself.
+    fn is_text(&self) -> bool {
+        true
+    }
+
     /// Settings of the trainer without which it would learn more than the rows say.
     fn train_with(&self) -> &'static [(&'static str, bool)] {
         &[]
@@ -43,18 +57,27 @@ pub trait Exporter: Sync {
     fn open(&self, _row: &mut Value) {}
 }
 
+/// An example, and its row or why it has none.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The example.
+    pub example: Example,
+    /// Its row.
+    pub row: Result<Value, Refusal>,
+}
+
 /// A training file: a view, and the format that carries it exactly.
 #[derive(Clone, Copy)]
-pub struct Training {
+pub struct Training<'a> {
     /// What it teaches.
     pub view: &'static dyn View,
     /// How it is written.
-    pub exporter: &'static dyn Exporter,
+    pub exporter: &'a dyn Exporter,
 }
 
 /// Every training file, in the order of reports. TRL reads no per-message weights, so the masked view goes
 /// out one kept step a row.
-pub const TRAINING: &[Training] = &[
+pub const TRAINING: &[Training<'static>] = &[
     Training { view: &SuccessSft, exporter: &TrlMessages },
     Training { view: &StepMaskedSft, exporter: &TrlPromptCompletion },
 ];
@@ -62,12 +85,25 @@ pub const TRAINING: &[Training] = &[
 /// Names of all formats that can be written: of whole runs, then of training rows.
 pub fn formats() -> Vec<&'static str> {
     let mut formats = vec![atif::FORMAT];
+    #[cfg(feature = "templates")]
+    formats.push(trl_tokenized::FORMAT);
     for Training { exporter, .. } in TRAINING {
         if !formats.contains(&exporter.format()) {
             formats.push(exporter.format());
         }
     }
     formats
+}
+
+/// The training files of one format: of those that are always written, or every view for an exporter that
+/// is made for one model and carries them all.
+pub fn training<'a>(format: &str, made: Option<&'a dyn Exporter>) -> Vec<Training<'a>> {
+    match made {
+        Some(exporter) => {
+            TRAINING.iter().map(|training| Training { view: training.view, exporter }).collect()
+        }
+        None => TRAINING.iter().filter(|training| training.exporter.format() == format).copied().collect(),
+    }
 }
 
 /// Why a format cannot carry an example.

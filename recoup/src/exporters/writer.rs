@@ -11,11 +11,11 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use super::{Exporter, Manifest};
+use super::{Built, Exporter, Manifest};
 use crate::artifact::Provenance;
 use crate::failpoint::{self, Failpoint};
 use crate::redaction::{Redacted, leftovers};
-use crate::views::{Deduplicator, Example, Exclusion};
+use crate::views::{Deduplicator, Exclusion};
 
 /// Why an export could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -41,8 +41,8 @@ pub(crate) fn partial(folder: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Writes `<view>.jsonl` and `<view>.manifest.json`.
-pub struct ExportWriter {
-    exporter: &'static dyn Exporter,
+pub struct ExportWriter<'a> {
+    exporter: &'a dyn Exporter,
     rows_path: PathBuf,
     manifest_path: PathBuf,
     rows: BufWriter<NamedTempFile>,
@@ -51,7 +51,7 @@ pub struct ExportWriter {
     manifest: Manifest,
 }
 
-impl ExportWriter {
+impl<'a> ExportWriter<'a> {
     /// Begins an export into an existing folder.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl ExportWriter {
     pub fn create(
         folder: &Path,
         view: &str,
-        exporter: &'static dyn Exporter,
+        exporter: &'a dyn Exporter,
         provenance: Provenance,
     ) -> Result<Self, ExportError> {
         let rows_path = folder.join(format!("{view}.jsonl"));
@@ -75,22 +75,18 @@ impl ExportWriter {
         })
     }
 
-    /// Takes what a view built from a run: writes its rows, or counts why there are none.
+    /// Takes what a view and the exporter built from a run: writes its rows, or counts why there are none.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn offer(
-        &mut self,
-        run: &Redacted,
-        built: Result<Vec<Example>, Exclusion>,
-    ) -> Result<(), ExportError> {
+    pub fn offer(&mut self, run: &Redacted, built: Result<Vec<Built>, Exclusion>) -> Result<(), ExportError> {
         self.manifest.runs_in += 1;
         let rows_before = self.manifest.rows;
         match built {
             Err(exclusion) => *self.manifest.excluded.entry(exclusion.reason.to_owned()).or_default() += 1,
-            Ok(examples) => {
-                for example in &examples {
-                    self.write(example, run)?;
+            Ok(rows) => {
+                for built in rows {
+                    self.write(built)?;
                 }
             }
         }
@@ -102,19 +98,21 @@ impl ExportWriter {
         Ok(())
     }
 
-    fn write(&mut self, example: &Example, run: &Redacted) -> Result<(), ExportError> {
-        if !self.deduplicator.is_new(example) {
+    fn write(&mut self, Built { example, row }: Built) -> Result<(), ExportError> {
+        if !self.deduplicator.is_new(&example) {
             self.manifest.duplicates += 1;
             return Ok(());
         }
-        let mut row = match self.exporter.row(example, &run.trajectory) {
+        let mut row = match row {
             Ok(row) => row,
             Err(refusal) => {
                 self.refuse(refusal.reason);
                 return Ok(());
             }
         };
-        if let Some(reason) = leftover(&row) {
+        if self.exporter.is_text()
+            && let Some(reason) = leftover(&row)
+        {
             self.refuse(&reason);
             return Ok(());
         }
@@ -129,7 +127,7 @@ impl ExportWriter {
             .map_err(|source| ExportError::Io { path: self.rows_path.clone(), source })?;
         self.manifest.rows += 1;
         let Manifest { licences, split, .. } = &mut self.manifest;
-        *licences.entry(example.lineage.licence.clone()).or_default() += 1;
+        *licences.entry(example.lineage.licence).or_default() += 1;
         *split.entry(example.lineage.side).or_default() += 1;
         Ok(())
     }
@@ -167,7 +165,7 @@ pub(crate) fn place(file: NamedTempFile, path: &Path, point: Failpoint) -> io::R
 }
 
 /// Why a row must not leave, where something in it should have been redacted.
-fn leftover(row: &Value) -> Option<String> {
+pub(super) fn leftover(row: &Value) -> Option<String> {
     match row {
         Value::String(text) => leftovers(text)
             .first()

@@ -24,7 +24,6 @@ use crate::id::TrajectoryId;
 use crate::report::{self, DetectorInfo, ReportInput};
 use crate::reporter::Reporter;
 use crate::store::Store;
-use crate::views::View;
 
 /// Heading of every report.
 const TITLE: &str = "What failed, and why";
@@ -56,9 +55,8 @@ pub fn write_outlets(
     let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
-    let mut writers = writers(TRAINING.iter(), config.out, &provenance)?;
-    let views: Vec<&dyn View> = TRAINING.iter().map(|training| training.view).collect();
-    let runs = pass(store, None, &views, config.threads, &mut writers, reporter)?;
+    let mut writers = writers(TRAINING, config.out, &provenance)?;
+    let runs = pass(store, None, TRAINING, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
         title: TITLE.to_owned(),
@@ -91,36 +89,34 @@ pub fn write_outlets(
     Ok(Outlets { manifests, written: true })
 }
 
-/// Writes the training files of one format, made from the runs named.
+/// Writes training files ([`crate::exporters::training`]), made from the runs named.
 ///
 /// # Errors
 /// When the store or the folder fails.
 pub fn export_rows(
     store: &Store,
     ids: &[TrajectoryId],
-    format: &str,
+    training: &[Training<'_>],
     out: &Path,
     threads: usize,
     provenance: &Provenance,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<Manifest>, PipelineError> {
     fs::create_dir_all(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
-    let of_format = || TRAINING.iter().filter(|training| training.exporter.format() == format);
-    let mut writers = writers(of_format(), out, provenance)?;
-    let views: Vec<&dyn View> = of_format().map(|training| training.view).collect();
-    pass(store, Some(ids), &views, threads, &mut writers, reporter)?;
+    let mut writers = writers(training, out, provenance)?;
+    pass(store, Some(ids), training, threads, &mut writers, reporter)?;
     Ok(writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?)
 }
 
 fn writers<'a>(
-    training: impl Iterator<Item = &'a Training>,
+    training: &[Training<'a>],
     out: &Path,
     provenance: &Provenance,
-) -> Result<Vec<ExportWriter>, PipelineError> {
-    let create = |Training { view, exporter }: &Training| {
+) -> Result<Vec<ExportWriter<'a>>, PipelineError> {
+    let create = |Training { view, exporter }: &Training<'a>| {
         Ok(ExportWriter::create(out, view.name(), *exporter, provenance.clone())?)
     };
-    training.map(create).collect()
+    training.iter().map(create).collect()
 }
 
 /// The manifests that stand in the folder, where all outlets are there and made from the same.

@@ -190,3 +190,160 @@ impl MaskedRow {
         self.weights.iter().filter(|weight| **weight != 0.0).count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{MaskedRow, Target, mask};
+    use crate::templates::fixture::{FORGETFUL, MARKED, format, plain_chatml};
+    use crate::templates::{Conversation, FormatError, FormatOptions, Method, Refused, TemplateError};
+
+    fn messages() -> Vec<Value> {
+        vec![
+            json!({"role": "user", "content": "hi"}),
+            json!({"role": "assistant", "content": "é hi", "tool_calls": [
+                {"type": "function", "function": {"name": "get", "arguments": {"n": 1.0, "s": "hi"}}}]}),
+            json!({"role": "tool", "content": "<b>hi</b>"}),
+            json!({"role": "assistant", "content": " bye\n"}),
+        ]
+    }
+
+    fn target(message: usize) -> Target<'static> {
+        Target { message, weight: 1.0, completion_ids: None }
+    }
+
+    fn masked(template: &str, messages: &[Value], targets: &[Target<'_>]) -> Result<MaskedRow, Refused> {
+        let conversation = Conversation { messages, tools: None };
+        mask(&conversation, targets, &format(template, &FormatOptions::default()).unwrap())
+    }
+
+    /// The learned bytes, span by span.
+    fn learned(row: &MaskedRow) -> Vec<String> {
+        let format = format(MARKED, &FormatOptions::default()).unwrap();
+        let tokens: Vec<(u32, bool)> =
+            row.ids.iter().zip(&row.weights).map(|(id, weight)| (*id, *weight != 0.0)).collect();
+        let runs = tokens.chunk_by(|left, right| left.1 == right.1).filter(|run| run[0].1);
+        let decode = |run: &[(u32, bool)]| {
+            let ids: Vec<u32> = run.iter().map(|(id, _)| *id).collect();
+            String::from_utf8(format.tokenizer().decode(&ids).unwrap()).unwrap()
+        };
+        runs.map(decode).collect()
+    }
+
+    #[test]
+    fn exactly_the_targets_are_learned() {
+        let call = "é hi<call>get{\"n\": 1.0, \"s\": \"hi\"}<|im_end|>";
+        let row = masked(MARKED, &messages(), &[target(1), target(3)]).unwrap();
+        assert_eq!(learned(&row), [format!("{call}\n"), " bye\n<|im_end|>\n".to_owned()]);
+        assert_eq!(row.spans[0].methods, [Method::Generation, Method::Sentinels]);
+        let row = masked(MARKED, &messages(), &[target(1)]).unwrap();
+        assert_eq!(learned(&row), [format!("{call}\n")]);
+        let row = masked(&plain_chatml(), &messages(), &[target(1), target(3)]).unwrap();
+        assert_eq!(learned(&row), [call, " bye\n<|im_end|>"]);
+        assert_eq!(row.spans[1].methods, [Method::Sentinels, Method::Prefix]);
+        assert_eq!((row.straddling, row.trained()), (0, learned_len(&row)));
+    }
+
+    fn learned_len(row: &MaskedRow) -> usize {
+        row.spans.iter().flat_map(|span| &span.tokens).map(std::iter::ExactSizeIterator::len).sum()
+    }
+
+    #[test]
+    fn of_a_forgetful_template_only_the_last_turn_is_learned() {
+        let messages = [
+            json!({"role": "user", "content": "1"}),
+            json!({"role": "assistant", "content": "2", "reasoning_content": "x"}),
+            json!({"role": "user", "content": "3"}),
+            json!({"role": "assistant", "content": "4", "reasoning_content": "y"}),
+        ];
+        let row = masked(FORGETFUL, &messages, &[target(3)]).unwrap();
+        assert_eq!(learned(&row), ["<think>y</think>4<|im_end|>"]);
+        assert_eq!(masked(FORGETFUL, &messages, &[target(1), target(3)]), Err(Refused::OneMethodOnly));
+    }
+
+    #[test]
+    fn a_template_that_lies_about_what_is_generated_is_refused() {
+        let others = MARKED.replace("m.role == 'assistant'", "m.role != 'tool'");
+        let row = masked(&others, &messages(), &[target(3)]).unwrap();
+        assert_eq!(learned(&row), [" bye\n<|im_end|>\n"]);
+        for (from, to) in [
+            // The end of the turn is left out, the header of the message or of the next is taken in.
+            ("{{- '<|im_end|>\\n' }}{% endgeneration %}", "{% endgeneration %}{{- '<|im_end|>\\n' }}"),
+            ("{{- m.content }}{% for", "{{- 'Sure: ' + m.content }}{% for"),
+            ("{{- m.content }}{% for", "{% endgeneration %}{{ m.content }}{% generation %}{% for"),
+        ] {
+            let lying = MARKED.replace(from, to);
+            assert_ne!(lying, MARKED);
+            let refused = masked(&lying, &messages(), &[target(3)]);
+            if from.starts_with("{{- m") && to.contains("Sure") {
+                // The model would have to write it, so it is learned.
+                assert_eq!(learned(&refused.unwrap()), ["Sure:  bye\n<|im_end|>\n"]);
+            } else {
+                assert_eq!(refused, Err(Refused::MethodsDisagree), "{to}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_proved_is_refused() {
+        assert_eq!(masked(MARKED, &messages(), &[]), Err(Refused::NothingToLearn));
+        let silent = [json!({"role": "user", "content": "hi"}), json!({"role": "assistant", "content": ""})];
+        assert_eq!(masked(MARKED, &silent, &[target(1)]), Err(Refused::NothingToLearn));
+        let thinking = [
+            json!({"role": "user", "content": "hi"}),
+            json!({"role": "assistant", "content": "ho", "reasoning_content": "hm"}),
+        ];
+        assert_eq!(masked(MARKED, &thinking, &[target(1)]), Err(Refused::NotWhole));
+        let options = FormatOptions { tokens_max: Some(20), ..FormatOptions::default() };
+        let conversation = Conversation { messages: &messages(), tools: None };
+        let refused = mask(&conversation, &[target(3)], &format(MARKED, &options).unwrap());
+        assert!(matches!(refused, Err(Refused::TooLong { limit: 20, .. })));
+    }
+
+    #[test]
+    fn a_token_over_an_edge_is_counted_or_refused() {
+        // The header ends with the `h` of the pair `hi`.
+        let template = MARKED.replace("m.role + '\\n' }}", "m.role + '\\nh' }}");
+        let messages =
+            [json!({"role": "user", "content": "x"}), json!({"role": "assistant", "content": "i"})];
+        let conversation = Conversation { messages: &messages, tools: None };
+        let is_strict = |is_strict| FormatOptions { is_strict, ..FormatOptions::default() };
+        let masked = |options| mask(&conversation, &[target(1)], &format(&template, &options).unwrap());
+        assert_eq!(masked(is_strict(false)).map(|row| row.straddling), Ok(1));
+        assert_eq!(masked(is_strict(true)), Err(Refused::Straddling));
+    }
+
+    #[test]
+    fn recorded_tokens_win() {
+        let messages =
+            [json!({"role": "user", "content": "x"}), json!({"role": "assistant", "content": "hi!"})];
+        let id =
+            |byte: char| format(MARKED, &FormatOptions::default()).unwrap().tokenizer().id(&byte.to_string());
+        let (h, i, mark) = (id('h').unwrap(), id('i').unwrap(), id('!').unwrap());
+        let pair = id('i').map(|_| 256).unwrap();
+        let with = |ids: &[u32]| {
+            masked(MARKED, &messages, &[Target { message: 1, weight: 1.0, completion_ids: Some(ids) }])
+        };
+        let same = with(&[pair, mark]).unwrap();
+        assert_eq!(same.recorded_otherwise, 0);
+        let other = with(&[h, i, mark, 258]).unwrap();
+        assert_eq!((other.recorded_otherwise, other.ids.len()), (1, same.ids.len() + 1));
+        assert_eq!(learned(&other), learned(&same));
+        assert_eq!(learned_len(&other), other.trained());
+        assert_eq!(with(&[mark]), Ok(same));
+        assert_eq!(with(&[h, h]), Err(Refused::RecordedOtherwise));
+    }
+
+    #[test]
+    fn a_tokenizer_of_another_model_is_no_format() {
+        let llama = MARKED.replace("<|im_end|>", "<|eot_id|>");
+        let unknown = FormatError::UnknownToken { token: "<|eot_id|>".to_owned() };
+        assert_eq!(format(&llama, &FormatOptions::default()).err(), Some(unknown));
+        let endless = MARKED.replace("<|im_end|>", "");
+        assert_eq!(format(&endless, &FormatOptions::default()).err(), Some(FormatError::NoEndOfTurn));
+        let refusing = format("{{ raise_exception('no') }}", &FormatOptions::default());
+        let raised = FormatError::Template(TemplateError::Raised("no".to_owned()));
+        assert_eq!(refusing.err(), Some(raised));
+    }
+}

@@ -10,6 +10,8 @@
 //! nothing that reaches outside.
 
 mod conversation;
+#[cfg(test)]
+mod fixture;
 mod format;
 mod mask;
 mod profile;

@@ -9,7 +9,7 @@ use proptest::sample::select;
 use recoup::artifact::Provenance;
 use recoup::exporters::{ExportWriter, Exporter, Manifest, TrlMessages, TrlPromptCompletion};
 use recoup::json::Json;
-use recoup::redaction::redact;
+use recoup::redaction::{Redacted, redact};
 use recoup::task::Task;
 use recoup::trajectory::{ArgumentsForm, Node, Outcome, Part, Role, Tool, ToolCall, Trajectory};
 use recoup::verdict::{Blame, Diagnosis, Finding, Party, Side};
@@ -205,14 +205,19 @@ fn an_export_counts_what_became_no_row() {
     let view = "success_sft";
     let (blame, found) = (blame(Party::Agent), diagnosis(4, Vec::new()));
     let mut writer = ExportWriter::create(folder.path(), view, &TrlMessages, provenance()).unwrap();
+    let rows = |redacted: &Redacted| {
+        let run = &redacted.trajectory;
+        let examples = SuccessSft.build(&input(run, &blame, &found))?.into_iter();
+        Ok(examples.flat_map(|example| TrlMessages.rows(example, run)).collect())
+    };
     for outcome in [passed(), passed(), failed()] {
         let redacted = redact(&run(outcome));
-        writer.offer(&redacted, SuccessSft.build(&input(&redacted.trajectory, &blame, &found))).unwrap();
+        writer.offer(&redacted, rows(&redacted)).unwrap();
     }
     // As if redaction had missed an address.
     let mut missed = redact(&run(passed()));
     missed.trajectory.nodes[0].parts = vec![Part::text("Write to leo@example.com.")];
-    writer.offer(&missed, SuccessSft.build(&input(&missed.trajectory, &blame, &found))).unwrap();
+    writer.offer(&missed, rows(&missed)).unwrap();
     let manifest = writer.finish().unwrap();
 
     let rows = fs::read_to_string(folder.path().join("success_sft.jsonl")).unwrap();

@@ -1,7 +1,7 @@
-//! One pass over runs: each is loaded once, redacted once, and shown to every view.
+//! One pass over runs: each is loaded once, redacted once, and shown to every view and its exporter.
 
 use super::rows::run_row;
-use crate::exporters::ExportWriter;
+use crate::exporters::{Built, ExportWriter, Training};
 use crate::id::TrajectoryId;
 use crate::parallel;
 use crate::pipeline::PipelineError;
@@ -12,7 +12,7 @@ use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Row, Store, StoreError};
 use crate::trajectory::{Status, Trajectory};
 use crate::verdict::{Blame, Content, Diagnosis, FailureClass, Finding, Side};
-use crate::views::{Example, Exclusion, View, ViewInput};
+use crate::views::{Exclusion, ViewInput};
 
 /// Text of one parallel batch of runs, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
@@ -32,17 +32,17 @@ pub(super) struct Loaded {
 /// What one run gives to every outlet.
 struct Given {
     redacted: Redacted,
-    examples: Vec<Result<Vec<Example>, Exclusion>>,
-    row: RunRow,
+    rows: Vec<Result<Vec<Built>, Exclusion>>,
+    report: RunRow,
 }
 
 /// Shows every run, or the ones named, to the writers, each of which has its view; returns their rows.
 pub(super) fn pass(
     store: &Store,
     ids: Option<&[TrajectoryId]>,
-    views: &[&dyn View],
+    training: &[Training<'_>],
     threads: usize,
-    writers: &mut [ExportWriter],
+    writers: &mut [ExportWriter<'_>],
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<RunRow>, PipelineError> {
     let total = ids.map_or_else(|| store.count(&Filter::default()), |ids| Ok(ids.len() as u64))?;
@@ -72,11 +72,12 @@ pub(super) fn pass(
                 continue;
             }
             reporter.advance(batch.len() as u64);
-            for given in parallel::map(&std::mem::take(&mut batch), threads, |loaded| give(loaded, views)) {
-                for (writer, built) in writers.iter_mut().zip(given.examples) {
+            for given in parallel::map(&std::mem::take(&mut batch), threads, |loaded| give(loaded, training))
+            {
+                for (writer, built) in writers.iter_mut().zip(given.rows) {
                     writer.offer(&given.redacted, built)?;
                 }
-                rows.push(given.row);
+                rows.push(given.report);
             }
             bytes = 0;
         }
@@ -108,7 +109,7 @@ fn load(store: &Store, row: Row) -> Result<Loaded, StoreError> {
     Ok(Loaded { row, run, blame, class, diagnosis, findings })
 }
 
-fn give(loaded: &Loaded, views: &[&dyn View]) -> Given {
+fn give(loaded: &Loaded, training: &[Training<'_>]) -> Given {
     let mut redacted = redact(&loaded.run);
     let side = side(loaded.row.split.as_deref());
     let input = ViewInput {
@@ -118,9 +119,13 @@ fn give(loaded: &Loaded, views: &[&dyn View]) -> Given {
         diagnosis: loaded.diagnosis.as_ref(),
         side: side.unwrap_or(Side::Excluded),
     };
-    let examples = views.iter().map(|view| view.build(&input)).collect();
-    let row = run_row(loaded, side, &mut redacted);
-    Given { redacted, examples, row }
+    let rows = |Training { view, exporter }: &Training<'_>| {
+        let examples = view.build(&input)?.into_iter();
+        Ok(examples.flat_map(|example| exporter.rows(example, input.run)).collect())
+    };
+    let rows = training.iter().map(rows).collect();
+    let report = run_row(loaded, side, &mut redacted);
+    Given { redacted, rows, report }
 }
 
 fn side(word: Option<&str>) -> Option<Side> {

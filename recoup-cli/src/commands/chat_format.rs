@@ -1,0 +1,51 @@
+//! The model that tokenized rows are for, read from its files.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use recoup::templates::{ChatFormat, FormatOptions, ModelFiles};
+
+use crate::args::ModelArgs;
+use crate::failure::Failure;
+
+/// Bytes of a model's file that are read; the largest tokenizers have a sixth of them.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Reads the files that the flags name.
+pub(super) fn read(flags: &ModelArgs) -> Result<ChatFormat, Failure> {
+    let of_model = |name: &str| flags.model.as_ref().map(|folder| folder.join(name));
+    let Some(tokenizer) = flags.tokenizer.clone().or_else(|| of_model("tokenizer.json")) else {
+        return Err(Failure::user("tokenized rows are made for a model, and none is named").hint(
+            "`--model DIR` names its folder; `--template FILE` and `--tokenizer FILE` name single files",
+        ));
+    };
+    let optional = |path: Option<PathBuf>| match path {
+        Some(path) if path.is_file() => bytes(&path).map(Some),
+        _ => Ok(None),
+    };
+    // A tokenizer's settings lie beside it.
+    let config = optional(Some(tokenizer.with_file_name("tokenizer_config.json")))?;
+    let template = match &flags.template {
+        Some(path) => Some(bytes(path)?),
+        None => optional(of_model("chat_template.jinja"))?,
+    };
+    let template = template.map(String::from_utf8).transpose();
+    let template =
+        template.map_err(|_| Failure::user("the chat template is not UTF-8").code("chat-format"))?;
+    let files = ModelFiles { tokenizer: bytes(&tokenizer)?, config, template };
+    let options = FormatOptions {
+        now: flags.date,
+        variables: Vec::new(),
+        tokens_max: flags.max_tokens.map(|most| most as usize),
+        is_strict: flags.strict,
+    };
+    ChatFormat::new(&files, &options).map_err(|error| Failure::user(error.to_string()).code("chat-format"))
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |error: std::io::Error| Failure::machine("cannot read", &error).within(path);
+    let mut out = Vec::new();
+    fs::File::open(path).map_err(failed)?.take(FILE_BYTES_MAX).read_to_end(&mut out).map_err(failed)?;
+    Ok(out)
+}

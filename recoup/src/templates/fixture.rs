@@ -1,0 +1,65 @@
+//! A tokenizer of single bytes and a few words, and templates, for tests.
+
+use serde_json::{Value, json};
+
+use super::{ChatFormat, FormatError, FormatOptions, ModelFiles};
+
+/// ChatML that says what is generated, the end of the turn and the line's end with it.
+pub(super) const MARKED: &str = "{%- for m in messages %}\n\
+    {{- '<|im_start|>' + m.role + '\\n' }}\n\
+    {%- if m.role == 'assistant' %}{% generation %}\n\
+    {{- m.content }}{% for c in m.tool_calls %}{{ '<call>' + c.function.name + (c.function.arguments | tojson) }}{% endfor %}\n\
+    {{- '<|im_end|>\\n' }}{% endgeneration %}\n\
+    {%- else %}{{ m.content + '<|im_end|>\\n' }}{% endif %}\n\
+    {%- endfor %}\n\
+    {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/// The same without marks.
+pub(super) fn plain_chatml() -> String {
+    MARKED.replace("{% generation %}", "").replace("{% endgeneration %}", "")
+}
+
+/// ChatML that drops the reasoning of all but the last message.
+pub(super) const FORGETFUL: &str = "{%- for m in messages %}\n\
+    {{- '<|im_start|>' + m.role + '\\n' }}\n\
+    {%- if m.reasoning_content and loop.last %}{{ '<think>' + m.reasoning_content + '</think>' }}{% endif %}\n\
+    {{- m.content + '<|im_end|>\\n' }}\n\
+    {%- endfor %}\n\
+    {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/// The characters that byte-level vocabularies write bytes as.
+fn byte_characters() -> Vec<char> {
+    let is_printable = |byte: u32| matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
+    let mut others = 0x100..;
+    let code = |byte: u32| if is_printable(byte) { Some(byte) } else { others.next() };
+    (0..256).filter_map(code).filter_map(char::from_u32).collect()
+}
+
+/// `tokenizer.json` of single bytes, the pair `hi`, and ChatML's special tokens.
+pub(super) fn tokenizer() -> Vec<u8> {
+    let mut vocabulary: Vec<String> = byte_characters().into_iter().map(String::from).collect();
+    vocabulary.push("hi".to_owned());
+    let ids = vocabulary.iter().enumerate().map(|(id, token)| (token.clone(), json!(id)));
+    let vocab: serde_json::Map<String, Value> = ids.collect();
+    let added = ["<|im_start|>", "<|im_end|>"].iter().enumerate().map(|(index, token)| {
+        json!({"id": 257 + index, "content": token, "special": true, "normalized": false,
+            "single_word": false, "lstrip": false, "rstrip": false})
+    });
+    let bytes =
+        json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false});
+    let tokenizer = json!({
+        "version": "1.0", "truncation": null, "padding": null, "normalizer": null,
+        "added_tokens": added.collect::<Vec<_>>(),
+        "pre_tokenizer": bytes, "post_processor": null, "decoder": bytes,
+        "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "ignore_merges": false,
+            "vocab": vocab, "merges": ["h i"]},
+    });
+    tokenizer.to_string().into_bytes()
+}
+
+/// A chat format of the tokenizer and a template.
+pub(super) fn format(template: &str, options: &FormatOptions) -> Result<ChatFormat, FormatError> {
+    let files = ModelFiles { tokenizer: tokenizer(), config: None, template: Some(template.to_owned()) };
+    ChatFormat::new(&files, options)
+}
