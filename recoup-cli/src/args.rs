@@ -578,6 +578,10 @@ pub(crate) struct SpendArgs {
     /// Show how many requests there would be and what they may cost, and stop
     #[arg(long, help_heading = "Models")]
     pub dry_run: bool,
+    /// Send requests as a batch, at the provider's lower price: answers come within a day, and the same
+    /// command, run again, collects them
+    #[arg(long, help_heading = "Models")]
+    pub batch: bool,
     /// TOML file with prices: `[models."NAME"]`, `input` and `output` in dollars a million tokens
     #[arg(long, value_name = "FILE", env = "RECOUP_PRICES", help_heading = "Models")]
     pub prices: Option<PathBuf>,

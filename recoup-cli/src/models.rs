@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recoup::models::cached::ReplyCache;
+use recoup::models::deferred::{BatchLog, Defer};
 use recoup::models::pacer::{PaceOptions, Pacer};
 use recoup::models::{
-    AnthropicModel, Asking, Budget, ChatModel, Client, ClientOptions, Clock, Cost, Estimate, LedgerLine,
-    Limits, ModelIdentity, ModelSpec, OpenAiModel, PriceTable, PriceTableError, ResponsesModel, Rules,
-    ScriptFile, Secret, SpecError, Wire,
+    AnthropicModel, Asking, Budget, ChatModel, Client, ClientOptions, Clock, Cost, Estimate, Landed,
+    LedgerLine, Limits, ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError,
+    ProviderBatch, ResponsesModel, Rules, ScriptFile, Secret, SpecError, Wire,
 };
 use recoup::store::Store;
 
@@ -24,60 +25,138 @@ use crate::settings::Settings;
 /// What a command may spend without being told so.
 const UNASKED: Cost = Cost(1_000_000_000_000);
 
-/// Opens models by name. With a project, answers are kept in it and never paid for twice.
-pub(crate) fn open_models(
-    names: &[String],
-    spend: &SpendArgs,
-    settings: &Settings,
-    store: Option<&Store>,
-) -> Result<Asking, Failure> {
-    let clock: Arc<dyn Clock> = Arc::new(SteadyClock::start());
-    let limits = Limits {
-        cost: spend.max_cost,
-        tokens: spend.max_tokens,
-        requests: spend.max_requests,
-        wall: spend.max_time,
-    };
-    let budget = Arc::new(Budget::new(limits, Arc::clone(&clock)));
-    let cache = match store {
-        Some(store) => Some(Arc::new(store.replies()?) as Arc<dyn ReplyCache>),
-        None => None,
-    };
-    let prices = read_prices(spend.prices.as_deref())?;
-    let mut opener = Opener { budget: Arc::clone(&budget), prices, client: None };
-    let mut asking = Asking::new(Rules {
-        budget,
-        clock: Arc::clone(&clock),
-        cache,
-        offline: settings.offline,
-        concurrency: usize::from(spend.concurrency),
-    });
-    let options = PaceOptions {
-        requests_per_minute: spend.rpm,
-        tokens_per_minute: spend.tpm,
-        ..PaceOptions::default()
-    };
-    let mut pacers: BTreeMap<String, Arc<Pacer>> = BTreeMap::new();
-    for name in names {
-        let model = opener.open(name)?;
-        let identity = model.identity().clone();
-        // A scripted model costs nothing and is never in a hurry.
-        let remote = identity.host().is_some();
-        let price = opener.prices.price(&identity.model).or((!remote).then_some(recoup::models::Price::FREE));
-        let host = identity.host().unwrap_or(&identity.model).to_owned();
-        let options = if remote { options } else { PaceOptions::default() };
-        let pacer = pacers
-            .entry(host.clone())
-            .or_insert_with(|| Arc::new(Pacer::new(host, options, Arc::clone(&clock))));
-        asking.add(model, price, Arc::clone(pacer)).map_err(|error| {
-            Failure::user(error.to_string()).code("unpriced").hint(format!(
-                "give its price in a file: `--prices FILE` with `[models.\"{}\"]`, `input` and `output`, in dollars \
-                 a million tokens (0 where it is your own)",
-                identity.model
-            ))
-        })?;
+/// The models that a command may ask.
+pub(crate) struct Models {
+    /// Them, with all that stands before them.
+    pub asking: Asking,
+    batches: Vec<Arc<ProviderBatch>>,
+}
+
+impl Models {
+    /// Opens models by name. With a project, answers are kept in it and never paid for twice, and answers that
+    /// providers have finished since the last time are collected.
+    pub(crate) fn open(
+        names: &[String],
+        spend: &SpendArgs,
+        settings: &Settings,
+        store: Option<&Store>,
+        printer: Printer,
+    ) -> Result<Self, Failure> {
+        let clock: Arc<dyn Clock> = Arc::new(SteadyClock::start());
+        let limits = Limits {
+            cost: spend.max_cost,
+            tokens: spend.max_tokens,
+            requests: spend.max_requests,
+            wall: spend.max_time,
+        };
+        let budget = Arc::new(Budget::new(limits, Arc::clone(&clock)));
+        let replies = store.map(Store::replies).transpose()?.map(Arc::new);
+        let prices = read_prices(spend.prices.as_deref())?;
+        let mut opener = Opener { budget: Arc::clone(&budget), prices, client: None };
+        let mut asking = Asking::new(Rules {
+            budget,
+            clock: Arc::clone(&clock),
+            cache: replies.clone().map(|replies| replies as Arc<dyn ReplyCache>),
+            offline: settings.offline,
+            concurrency: usize::from(spend.concurrency),
+        });
+        let mut pacers: BTreeMap<String, Arc<Pacer>> = BTreeMap::new();
+        let mut batches = Vec::new();
+        for name in names {
+            let opened = opener.open(name)?;
+            let identity = opened.model().identity().clone();
+            let remote = identity.host().is_some();
+            // A script costs nothing and is never in a hurry.
+            let price = opener.prices.price(&identity).or((!remote).then_some(Price::FREE));
+            let options = PaceOptions {
+                requests_per_minute: spend.rpm.filter(|_| remote),
+                tokens_per_minute: spend.tpm.filter(|_| remote),
+                ..PaceOptions::default()
+            };
+            let host = identity.host().unwrap_or(&identity.model).to_owned();
+            let pacer = pacers
+                .entry(host.clone())
+                .or_insert_with(|| Arc::new(Pacer::new(host, options, Arc::clone(&clock))));
+            let batch = match (&opened, &replies) {
+                (Opened::Scripted(_), _) => None,
+                (Opened::OpenAi(model), Some(replies)) if spend.batch => {
+                    let log = Arc::clone(replies) as Arc<dyn BatchLog>;
+                    Some(Arc::new(ProviderBatch::new(Arc::clone(model), price, log)))
+                }
+                _ if spend.batch => {
+                    return Err(Failure::user(format!("`{name}` takes no batches")).code("model").hint(
+                        "`--batch` is for OpenAI's chat completions, and needs a project to keep the answers in",
+                    ));
+                }
+                _ => None,
+            };
+            if let (Some(batch), Some(replies), false) = (&batch, &replies, settings.offline) {
+                say_landed(batch.collect(&**replies)?, &identity, printer);
+            }
+            let deferred = batch.clone().map(|batch| batch as Arc<dyn Defer>);
+            batches.extend(batch);
+            asking.add(opened.into_model(), price, Arc::clone(pacer), deferred).map_err(|error| {
+                Failure::user(error.to_string()).code("unpriced").hint(format!(
+                    "give its price in a file: `--prices FILE` with `[models.\"{}\"]`, `input` and `output`, in \
+                     dollars a million tokens (0 where it is your own)",
+                    identity.model
+                ))
+            })?;
+        }
+        Ok(Self { asking, batches })
     }
-    Ok(asking)
+
+    /// Sends what was put off, and says what was spent and what providers did that a user should know.
+    pub(crate) fn finish(&self, printer: Printer) -> Result<(), Failure> {
+        for batch in &self.batches {
+            let sent = batch.submit()?;
+            if sent > 0 {
+                printer.note(format_args!(
+                    "{sent} requests were sent as a batch; the same command, run again, collects the answers"
+                ));
+            }
+        }
+        say_spent(&self.asking, printer);
+        Ok(())
+    }
+}
+
+fn say_landed(landed: Landed, identity: &ModelIdentity, printer: Printer) {
+    let Landed { answers, failed, open } = landed;
+    if answers + failed > 0 {
+        printer.note(format_args!(
+            "`{}` has answered {answers} requests of a batch, {failed} failed",
+            identity.model
+        ));
+    }
+    if open > 0 {
+        printer.note(format_args!("`{}` is still at work on {open} batches", identity.model));
+    }
+}
+
+/// A model that was opened.
+enum Opened {
+    Scripted(Arc<ScriptFile>),
+    OpenAi(Arc<OpenAiModel>),
+    Other(Arc<dyn ChatModel>),
+}
+
+impl Opened {
+    fn model(&self) -> &dyn ChatModel {
+        match self {
+            Self::Scripted(model) => &**model,
+            Self::OpenAi(model) => &**model,
+            Self::Other(model) => &**model,
+        }
+    }
+
+    fn into_model(self) -> Arc<dyn ChatModel> {
+        match self {
+            Self::Scripted(model) => model,
+            Self::OpenAi(model) => model,
+            Self::Other(model) => model,
+        }
+    }
 }
 
 struct Opener {
@@ -87,7 +166,7 @@ struct Opener {
 }
 
 impl Opener {
-    fn open(&mut self, name: &str) -> Result<Arc<dyn ChatModel>, Failure> {
+    fn open(&mut self, name: &str) -> Result<Opened, Failure> {
         let spec = ModelSpec::parse(name)
             .map_err(|error| Failure::user(error.to_string()).code("model").hint(SpecError::hint()))?;
         let (wire, model) = match &spec {
@@ -97,7 +176,7 @@ impl Opener {
                         "a line is `{\"answer\": …}`, with `request` (a hash) or `contains` (a text) where it answers one question only",
                     )
                 })?;
-                return Ok(Arc::new(script));
+                return Ok(Opened::Scripted(Arc::new(script)));
             }
             ModelSpec::Remote { wire, model, .. } => (*wire, model),
         };
@@ -107,9 +186,9 @@ impl Opener {
         let key = key_of(&identity);
         let client = self.client()?;
         Ok(match wire {
-            Wire::OpenAi => Arc::new(OpenAiModel::new(identity, key, client)),
-            Wire::OpenAiResponses => Arc::new(ResponsesModel::new(identity, key, client)),
-            Wire::Anthropic => Arc::new(AnthropicModel::new(identity, key, client)),
+            Wire::OpenAi => Opened::OpenAi(Arc::new(OpenAiModel::new(identity, key, client))),
+            Wire::OpenAiResponses => Opened::Other(Arc::new(ResponsesModel::new(identity, key, client))),
+            Wire::Anthropic => Opened::Other(Arc::new(AnthropicModel::new(identity, key, client))),
         })
     }
 
@@ -235,8 +314,7 @@ fn describe(estimate: &Estimate) -> String {
     text
 }
 
-/// Says what was spent, and what providers did that a user should know.
-pub(crate) fn say_spent(asking: &Asking, printer: Printer) {
+fn say_spent(asking: &Asking, printer: Printer) {
     let spent = asking.budget().spent();
     let (calls, cached) = asking.ledger().calls();
     if calls + cached > 0 {

@@ -374,6 +374,8 @@ pub struct Questioned {
     pub prompts: u64,
     /// Questions without an answer.
     pub failed: u64,
+    /// Questions that are answered later.
+    pub pending: u64,
     /// Questions that the model answered now.
     pub calls: u64,
     /// Questions that were answered from before.

@@ -73,7 +73,7 @@ failpoints! {
     Verdicts "verdicts"
     /// Tasks that a stage has finished.
     Done "done"
-    /// An answer of a model.
+    /// An answer of a model, or a note of what is under way to one.
     Reply "reply"
     /// Rows of forgotten runs.
     Forget "forget"

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use recoup::answers::{ModelAnswer, NumberedAnswer, Questioned};
 use recoup::json::Json;
-use recoup::models::{Asking, ChatMessage, ChatModel as _, ChatRequest, Estimate, ReplySchema};
+use recoup::models::{ChatMessage, ChatModel as _, ChatRequest, Estimate, ModelError, ReplySchema};
 use serde::Deserialize;
 
 use super::project;
 use crate::Ended;
 use crate::args::AskArgs;
 use crate::failure::Failure;
-use crate::models::{Decision, announce, open_models, say_spent};
+use crate::models::{Decision, Models, announce};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
@@ -38,24 +38,25 @@ pub(crate) fn ask(flags: &AskArgs, settings: &Settings, printer: Printer) -> Res
                 .map(|question| request(&question.prompt, question.system.as_deref()))
                 .collect();
             let store = project::create_or_open(settings)?;
-            let asking = open_models(&names, &flags.spend, settings, Some(&store))?;
-            many(&asking, &requests, flags, settings, printer)
+            let models = Models::open(&names, &flags.spend, settings, Some(&store), printer)?;
+            many(&models, &requests, flags, settings, printer)
         }
         (None, prompt) => {
-            let asking = open_models(&names, &flags.spend, settings, None)?;
-            one(&asking, &request(prompt.as_deref().unwrap_or_default(), None), flags, settings, printer)
+            let models = Models::open(&names, &flags.spend, settings, None, printer)?;
+            one(&models, &request(prompt.as_deref().unwrap_or_default(), None), flags, settings, printer)
         }
     }
 }
 
 /// One question, asked anew every time: a look at the endpoint.
 fn one(
-    asking: &Asking,
+    models: &Models,
     request: &ChatRequest,
     flags: &AskArgs,
     settings: &Settings,
     printer: Printer,
 ) -> Result<Ended, Failure> {
+    let asking = &models.asking;
     let mut estimate = Estimate::default();
     for model in asking.models() {
         estimate.add(model, request, None)?;
@@ -79,21 +80,22 @@ fn one(
         } else {
             printer.line(recoup::visible::visible_controls(&reply.text));
         }
-        say_spent(asking, printer);
     }
+    models.finish(printer)?;
     Ok(Ended::Done)
 }
 
 /// Many questions, whose answers are kept.
 fn many(
-    asking: &Asking,
+    models: &Models,
     requests: &[ChatRequest],
     flags: &AskArgs,
     settings: &Settings,
     printer: Printer,
 ) -> Result<Ended, Failure> {
+    let asking = &models.asking;
     let mut estimate = Estimate::default();
-    let mut failed = 0;
+    let (mut failed, mut pending) = (0, 0);
     for model in asking.models() {
         for request in requests {
             estimate.add(model, request, None)?;
@@ -106,7 +108,11 @@ fn many(
             requests,
             |request| about.complete(request),
             |index, answer| {
-                failed += u64::from(answer.is_err());
+                match &answer {
+                    Ok(_) => {}
+                    Err(ModelError::Pending { .. }) => pending += 1,
+                    Err(_) => failed += 1,
+                }
                 printer.json(&NumberedAnswer {
                     index,
                     text: answer.as_ref().ok().map(|reply| reply.text.as_str()),
@@ -121,13 +127,14 @@ fn many(
         printer.json(&settings.answer(Questioned {
             prompts: requests.len() as u64,
             failed,
+            pending,
             calls,
             cached,
             spent: asking.budget().spent(),
             ledger: asking.ledger().lines(),
         }));
     }
-    say_spent(asking, printer);
+    models.finish(printer)?;
     if failed > 0 {
         printer.warn(format_args!("{failed} questions have no answer; the same command asks them again"));
         return Ok(Ended::Partly);

@@ -93,10 +93,6 @@ impl FaultServer {
         format!("http://127.0.0.1:{}/v1#{name}", self.port)
     }
 
-    pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
-
     /// What it was asked, in the order of coming.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()

@@ -172,7 +172,8 @@ fn a_key_goes_to_its_host_and_is_never_shown() {
     const KEY: &str = "sk-planted-0123456789";
     let server = FaultServer::start(|number, asked| {
         let sent = asked.header("authorization").or(asked.header("x-api-key")).unwrap_or("none").to_owned();
-        if number == 0 { Fault::status(401, &sent) } else { Fault::answer(&sent) }
+        let refused = number == 0 || asked.path == "/v1/messages";
+        if refused { Fault::status(401, &sent) } else { Fault::answer(&sent) }
     });
     let bench = questions(1);
     let ask = |model: &str, variable: &str| -> Output {
@@ -236,7 +237,7 @@ fn caps_hold_and_say_so() {
     {
         let server = FaultServer::start(|_, _| Fault::answer("yes"));
         let model = server.model("toy");
-        let project = flag[0];
+        let project = flag[0].trim_start_matches('-');
         let arguments = [
             "ask",
             &model,

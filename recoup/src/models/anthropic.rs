@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Endpoint};
-use super::http::{Client, Sending};
+use super::http::{ANSWER_MAX, Client, JSON, Sending};
 use super::{
     ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelCall, ModelError, ModelIdentity, Role,
     Secret, Usage,
@@ -42,11 +42,13 @@ impl ChatModel for AnthropicModel {
         let Endpoint { host, base_url, key } = &self.endpoint;
         let mut headers = vec![("anthropic-version", Secret::new(VERSION.to_owned()))];
         headers.extend(key.clone().map(|key| ("x-api-key", key)));
-        let received = self.client.post(Sending {
+        let received = self.client.send(Sending {
             host: host.clone(),
             url: format!("{base_url}/messages"),
             headers,
-            body: body(&self.identity.model, request).to_string().into_bytes(),
+            content_type: JSON.to_owned(),
+            body: Some(body(&self.identity.model, request).to_string().into_bytes()),
+            answer_max: ANSWER_MAX,
         })?;
         let answer: Answer = answer::read(host, &received)?;
         answer.into_reply(host, request)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cached::{Flights, Kept, ReplyCache, key};
+use super::deferred::Defer;
 use super::ledger::{Answered, Ledger};
 use super::pacer::Pacer;
 use super::{
@@ -50,7 +51,7 @@ impl Asking {
         Self { shared: Arc::new(shared), models: Vec::new() }
     }
 
-    /// Adds a model with its price and the pace of its provider.
+    /// Adds a model with its price and the pace of its provider; with `deferred` its questions are sent later.
     ///
     /// # Errors
     /// [`ModelError::Unsupported`] for a model without a price where the cost is capped: the cap could
@@ -60,6 +61,7 @@ impl Asking {
         model: Arc<dyn ChatModel>,
         price: Option<Price>,
         pacer: Arc<Pacer>,
+        deferred: Option<Arc<dyn Defer>>,
     ) -> Result<(), ModelError> {
         if price.is_none() && self.shared.rules.budget.limits().cost.is_some() {
             return Err(ModelError::Unsupported(format!(
@@ -67,7 +69,13 @@ impl Asking {
                 model.identity().model
             )));
         }
-        self.models.push(Arc::new(AskedModel { model, price, pacer, shared: Arc::clone(&self.shared) }));
+        self.models.push(Arc::new(AskedModel {
+            model,
+            price,
+            pacer,
+            deferred,
+            shared: Arc::clone(&self.shared),
+        }));
         Ok(())
     }
 
@@ -112,6 +120,7 @@ pub struct AskedModel {
     model: Arc<dyn ChatModel>,
     price: Option<Price>,
     pacer: Arc<Pacer>,
+    deferred: Option<Arc<dyn Defer>>,
     shared: Arc<Shared>,
 }
 
@@ -179,6 +188,11 @@ impl AskedModel {
                     ledger.cached(stage, name);
                     return Ok(reply);
                 }
+                if let Some(deferred) = self.deferred.as_deref().filter(|_| !self.shared.rules.offline) {
+                    return self
+                        .defer(deferred, key, request, stage, run)
+                        .inspect_err(|error| self.note(stage, error));
+                }
                 self.send(request, stage, key).and_then(|paid| {
                     cache.put(&Kept {
                         key: &key,
@@ -194,10 +208,32 @@ impl AskedModel {
                 })
             }
         };
-        if answered.is_err() {
-            ledger.failed(stage, name);
+        answered.inspect_err(|error| self.note(stage, error))
+    }
+
+    fn note(&self, stage: &str, error: &ModelError) {
+        let name = &self.identity().model;
+        match error {
+            ModelError::Pending { .. } => self.shared.ledger.pending(stage, name),
+            _ => self.shared.ledger.failed(stage, name),
         }
-        answered
+    }
+
+    /// Takes a question to be sent later.
+    fn defer(
+        &self,
+        deferred: &dyn Defer,
+        key: Hash,
+        request: &ChatRequest,
+        stage: &str,
+        run: Option<TrajectoryId>,
+    ) -> Result<ChatReply, ModelError> {
+        if !deferred.is_under_way(&key)? {
+            // What it will take is not known in this process, so all that it can take counts as spent.
+            drop(self.shared.rules.budget.reserve(self.at_most(request))?);
+            deferred.defer(key, request, stage, run)?;
+        }
+        Err(ModelError::Pending { host: self.host().unwrap_or_default().to_owned() })
     }
 
     fn send(&self, request: &ChatRequest, stage: &str, key: Hash) -> Result<Paid, ModelError> {
@@ -345,7 +381,7 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(2));
             Ok(ChatReply::text("yes"))
         });
-        asking.add(Arc::new(model), None, pacer()).unwrap();
+        asking.add(Arc::new(model), None, pacer(), None).unwrap();
         let about = asking.models()[0].about("test", None);
         let items: Vec<usize> = (0..40).map(|number| number % 4).collect();
         let answers = asking.map(&items, |number| about.complete(&question(*number)).unwrap().text);
@@ -369,7 +405,7 @@ mod tests {
             let model = ScriptedModel::new("toy", move |_| {
                 Ok(ChatReply { usage, ..ChatReply::text("a".repeat(300)) })
             });
-            asking.add(Arc::new(model), Some(price), pacer()).unwrap();
+            asking.add(Arc::new(model), Some(price), pacer(), None).unwrap();
             let about = asking.models()[0].about("test", None);
             let items: Vec<usize> = (0..400).collect();
             let answers = asking.map(&items, |number| about.complete(&question(*number)).is_ok());
@@ -385,8 +421,8 @@ mod tests {
     fn a_model_without_a_price_is_refused_under_a_cap() {
         let mut capped = asking(Limits { cost: Some(Cost(1)), ..Limits::default() }, false);
         let model = || Arc::new(ScriptedModel::new("toy", |_| Ok(ChatReply::text(""))));
-        let error = capped.add(model(), None, pacer()).unwrap_err();
+        let error = capped.add(model(), None, pacer(), None).unwrap_err();
         assert!(error.to_string().contains("`toy` has no price"), "{error}");
-        assert!(capped.add(model(), Some(Price::FREE), pacer()).is_ok());
+        assert!(capped.add(model(), Some(Price::FREE), pacer(), None).is_ok());
     }
 }

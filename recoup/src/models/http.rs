@@ -15,6 +15,10 @@ use tokio::sync::mpsc;
 
 use super::{Budget, ModelError, Secret, http_date};
 
+/// Greatest length of a model's answer, in bytes.
+pub(super) const ANSWER_MAX: usize = 16 << 20;
+/// The content type of JSON.
+pub(super) const JSON: &str = "application/json";
 /// Time for a connection to be made.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept: less than servers keep theirs.
@@ -25,8 +29,6 @@ const IDLE: Duration = Duration::from_secs(20);
 pub struct ClientOptions {
     /// Time for a whole answer.
     pub timeout: Duration,
-    /// Greatest length of an answer, in bytes.
-    pub body_max: usize,
     /// A budget whose time no request outlives.
     pub budget: Option<Arc<Budget>>,
     /// Proxy for hosts that are not this machine, as a URL.
@@ -35,7 +37,7 @@ pub struct ClientOptions {
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(600), body_max: 16 << 20, budget: None, proxy: None }
+        Self { timeout: Duration::from_secs(600), budget: None, proxy: None }
     }
 }
 
@@ -45,7 +47,11 @@ pub(super) struct Sending {
     pub(super) host: String,
     pub(super) url: String,
     pub(super) headers: Vec<(&'static str, Secret<String>)>,
-    pub(super) body: Vec<u8>,
+    pub(super) content_type: String,
+    /// What is posted; without it the URL is got.
+    pub(super) body: Option<Vec<u8>>,
+    /// Greatest length of the answer, in bytes.
+    pub(super) answer_max: usize,
 }
 
 /// A whole answer, whatever its status.
@@ -80,8 +86,7 @@ impl Client {
             |error: std::io::Error| ModelError::Unsupported(format!("no thread to ask models: {error}"));
         let (jobs, inbox) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let worker =
-            Worker { body_max: options.body_max, proxy: options.proxy.clone(), clients: BTreeMap::new() };
+        let worker = Worker { proxy: options.proxy.clone(), clients: BTreeMap::new() };
         std::thread::Builder::new()
             .name("models".to_owned())
             .spawn(move || runtime.block_on(worker.serve(inbox)))
@@ -89,8 +94,8 @@ impl Client {
         Ok(Self { jobs, options })
     }
 
-    /// Posts a body and waits for the whole answer.
-    pub(super) fn post(&self, sending: Sending) -> Result<Received, ModelError> {
+    /// Sends a request and waits for the whole answer.
+    pub(super) fn send(&self, sending: Sending) -> Result<Received, ModelError> {
         let left = self.options.budget.as_ref().and_then(|budget| budget.time_left());
         let timeout = left.map_or(self.options.timeout, |left| left.min(self.options.timeout));
         let host = sending.host.clone();
@@ -102,7 +107,6 @@ impl Client {
 }
 
 struct Worker {
-    body_max: usize,
     proxy: Option<Secret<String>>,
     /// A client that verifies certificates, and one that meets none: a machine without certificates can
     /// still ask a server of its own.
@@ -114,10 +118,9 @@ impl Worker {
         while let Some(Job { sending, timeout, reply }) = inbox.recv().await {
             match self.client(&sending) {
                 Ok(client) => {
-                    let body_max = self.body_max;
                     tokio::spawn(async move {
                         let host = sending.host.clone();
-                        let answer = tokio::time::timeout(timeout, exchange(client, sending, body_max)).await;
+                        let answer = tokio::time::timeout(timeout, exchange(client, sending)).await;
                         let late = ModelError::Timeout { host, seconds: timeout.as_secs_f64().ceil() as u64 };
                         // Whoever asked may have gone.
                         let _ = reply.send(answer.unwrap_or(Err(late)));
@@ -162,14 +165,12 @@ fn build(secure: bool, proxy: Option<&Secret<String>>) -> Result<reqwest::Client
     builder.build()
 }
 
-async fn exchange(
-    client: reqwest::Client,
-    sending: Sending,
-    body_max: usize,
-) -> Result<Received, ModelError> {
-    let Sending { host, url, headers, body } = sending;
+async fn exchange(client: reqwest::Client, sending: Sending) -> Result<Received, ModelError> {
+    let Sending { host, url, headers, content_type, body, answer_max } = sending;
     let mut map = HeaderMap::new();
-    map.insert("content-type", HeaderValue::from_static("application/json"));
+    if let Ok(kind) = HeaderValue::from_str(&content_type) {
+        map.insert("content-type", kind);
+    }
     for (name, value) in &headers {
         let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| {
             ModelError::Unsupported(format!("{host}: the key holds characters that no header carries"))
@@ -181,7 +182,11 @@ async fn exchange(
         let message = causes(&error.without_url());
         ModelError::Transport { host: host.clone(), message }
     };
-    let response = client.post(url).headers(map).body(body).send().await;
+    let request = match body {
+        Some(body) => client.post(url).body(body),
+        None => client.get(url),
+    };
+    let response = request.headers(map).send().await;
     let mut response = response.map_err(|error| {
         if error.is_builder() {
             ModelError::Unsupported(format!("{host}: {}", causes(&error.without_url())))
@@ -201,8 +206,8 @@ async fn exchange(
         body: Vec::new(),
     };
     while let Some(chunk) = response.chunk().await.map_err(fail)? {
-        if received.body.len() + chunk.len() > body_max {
-            let message = format!("it has more than {body_max} bytes");
+        if received.body.len() + chunk.len() > answer_max {
+            let message = format!("it has more than {answer_max} bytes");
             return Err(ModelError::Malformed { host, message });
         }
         received.body.extend_from_slice(&chunk);

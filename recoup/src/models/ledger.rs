@@ -36,6 +36,8 @@ pub struct LedgerLine {
     pub cached: u64,
     /// Questions that got no answer.
     pub failed: u64,
+    /// Questions that are answered later.
+    pub pending: u64,
     /// Attempts that failed and were made again, or were the last.
     pub failed_attempts: u64,
     /// Tokens of questions, as the provider counts them.
@@ -99,6 +101,10 @@ impl Ledger {
 
     pub(super) fn failed(&self, stage: &str, model: &str) {
         self.note(stage, model, |tally| tally.line.failed += 1);
+    }
+
+    pub(super) fn pending(&self, stage: &str, model: &str) {
+        self.note(stage, model, |tally| tally.line.pending += 1);
     }
 
     pub(super) fn failed_attempt(&self, stage: &str, model: &str, charged: Option<Cost>) {

@@ -17,6 +17,7 @@ pub mod batch;
 mod budget;
 pub mod cached;
 mod clock;
+pub mod deferred;
 mod estimate;
 mod family;
 mod ledger;
@@ -39,6 +40,8 @@ mod openai;
 #[cfg(feature = "models")]
 mod price_table;
 #[cfg(feature = "models")]
+mod provider_batch;
+#[cfg(feature = "models")]
 mod responses;
 
 #[cfg(feature = "models")]
@@ -57,6 +60,8 @@ pub use self::openai::OpenAiModel;
 #[cfg(feature = "models")]
 pub use self::price_table::{PriceTable, PriceTableError};
 pub use self::prices::{Cost, Price};
+#[cfg(feature = "models")]
+pub use self::provider_batch::{Landed, ProviderBatch};
 #[cfg(feature = "models")]
 pub use self::responses::ResponsesModel;
 pub use self::script_file::{ScriptFile, ScriptFileError};
@@ -133,6 +138,12 @@ pub enum ModelError {
         /// What is left out from now on.
         what: String,
     },
+    /// The question was taken and is answered later; the same command, run again, collects the answer.
+    #[error("{host} answers later: the same command collects the answer")]
+    Pending {
+        /// Host that will be asked, or is.
+        host: String,
+    },
     /// The network is forbidden and no answer is stored.
     #[error("{host} may not be asked offline, and no answer of it is stored")]
     Offline {
@@ -196,6 +207,7 @@ impl ModelError {
             Self::Unreachable { .. } => "unreachable",
             Self::Down { .. } => "provider-down",
             Self::Adapted { .. } => "adapted",
+            Self::Pending { .. } => "pending",
             Self::Offline { .. } => "offline",
             Self::Cache(_) => "cache",
             Self::Transport { .. } => "transport",
@@ -220,6 +232,7 @@ impl ModelError {
                 matches!(status, 408 | 409 | 425 | 429 | 500..=599) && !message.contains("insufficient_quota")
             }
             Self::Down { .. }
+            | Self::Pending { .. }
             | Self::Offline { .. }
             | Self::Cache(_)
             | Self::Exhausted { .. }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Endpoint};
-use super::http::{Client, Sending};
+use super::http::{ANSWER_MAX, Client, JSON, Received, Sending};
 use super::{
     ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelCall, ModelError, ModelIdentity,
     ReplySchema, Role, Secret, Usage,
@@ -35,14 +35,45 @@ impl OpenAiModel {
     }
 }
 
+impl OpenAiModel {
+    /// The body of a request.
+    pub(super) fn body(&self, request: &ChatRequest) -> Value {
+        self.dialect.body(&self.identity.model, request)
+    }
+
+    /// Reads the body of an answer.
+    pub(super) fn read_completion(&self, body: Value) -> Result<ChatReply, ModelError> {
+        let host = &self.endpoint.host;
+        let completion: Completion = serde_json::from_value(body)
+            .map_err(|error| ModelError::Malformed { host: host.clone(), message: error.to_string() })?;
+        completion.into_reply(host)
+    }
+
+    /// Posts a body to a path beneath the base URL, or gets what is there.
+    pub(super) fn send(
+        &self,
+        path: &str,
+        content_type: &str,
+        body: Option<Vec<u8>>,
+        answer_max: usize,
+    ) -> Result<Received, ModelError> {
+        let content_type = content_type.to_owned();
+        self.client.send(Sending {
+            content_type,
+            body,
+            answer_max,
+            ..sending(&self.endpoint, path, &Value::Null)
+        })
+    }
+}
+
 impl ChatModel for OpenAiModel {
     fn identity(&self) -> &ModelIdentity {
         &self.identity
     }
 
     fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        let body = self.dialect.body(&self.identity.model, request);
-        let received = self.client.post(sending(&self.endpoint, "chat/completions", &body))?;
+        let received = self.client.send(sending(&self.endpoint, "chat/completions", &self.body(request)))?;
         let host = &self.endpoint.host;
         match answer::read::<Completion>(host, &received) {
             Ok(completion) => completion.into_reply(host),
@@ -58,7 +89,9 @@ pub(super) fn sending(endpoint: &Endpoint, path: &str, body: &Value) -> Sending 
         host: endpoint.host.clone(),
         url: format!("{}/{path}", endpoint.base_url),
         headers: endpoint.key.as_ref().map(bearer).into_iter().collect(),
-        body: body.to_string().into_bytes(),
+        content_type: JSON.to_owned(),
+        body: Some(body.to_string().into_bytes()),
+        answer_max: ANSWER_MAX,
     }
 }
 

@@ -11,7 +11,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::Price;
+use super::{ModelIdentity, Price};
+
+/// What well-known models charge where their makers serve them.
+const KNOWN: &str = include_str!("known_prices.toml");
+/// Where that holds.
+const MAKERS: [&str; 2] = ["api.openai.com", "api.anthropic.com"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,9 +79,15 @@ impl PriceTable {
         Ok(Self { models })
     }
 
-    /// The price of a model, by its whole name.
-    pub fn price(&self, model: &str) -> Option<Price> {
-        self.models.get(model).map(|(price, _)| *price)
+    /// The price of a model: by its whole name in this table, else as its maker's own API charges. A date
+    /// after a maker's name does not change the price.
+    pub fn price(&self, identity: &ModelIdentity) -> Option<Price> {
+        if let Some((price, _)) = self.models.get(&identity.model) {
+            return Some(*price);
+        }
+        let host = identity.host()?;
+        let known = MAKERS.contains(&host).then(|| Self::parse(KNOWN).ok()).flatten()?;
+        known.models.get(undated(&identity.model)).map(|(price, _)| *price)
     }
 
     /// The family that the table says a model is of.
@@ -85,17 +96,52 @@ impl PriceTable {
     }
 }
 
+/// A name without the date of its version (`-2024-07-18`, `-20250929`).
+fn undated(model: &str) -> &str {
+    let is_date = |text: &str| {
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        digits == 8
+            && (text.len() == 9 || text.len() == 11)
+            && text.bytes().all(|b| b == b'-' || b.is_ascii_digit())
+    };
+    let cut = |length: usize| model.len().checked_sub(length).and_then(|at| model.split_at_checked(at));
+    [9, 11]
+        .into_iter()
+        .filter_map(cut)
+        .find(|(_, end)| end.starts_with('-') && is_date(end))
+        .map_or(model, |(name, _)| name)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::PriceTable;
+    use super::{KNOWN, PriceTable, undated};
+    use crate::models::{ModelIdentity, ModelSpec};
+
+    fn identity(name: &str) -> ModelIdentity {
+        ModelSpec::parse(name).unwrap().identity(None).unwrap()
+    }
+
+    #[test]
+    fn makers_prices_are_known_and_the_user_s_come_first() {
+        assert!(PriceTable::parse(KNOWN).is_ok());
+        let none = PriceTable::default();
+        let input = |table: &PriceTable, name: &str| table.price(&identity(name)).map(|price| price.input);
+        assert_eq!(input(&none, "openai:gpt-4o-mini-2024-07-18"), Some(0.15));
+        assert_eq!(input(&none, "anthropic:claude-haiku-4-5-20251001"), Some(1.0));
+        assert_eq!(input(&none, "http://localhost/v1#gpt-4o-mini"), None);
+        assert_eq!(input(&none, "openai:gpt-4o-mini-audio"), None);
+        let own = PriceTable::parse("[models.gpt-4o-mini]\ninput = 9\noutput = 9\n").unwrap();
+        assert_eq!(input(&own, "openai:gpt-4o-mini"), Some(9.0));
+        assert_eq!((undated("a-2024-07-18"), undated("a-20240718"), undated("a-1234")), ("a", "a", "a-1234"));
+    }
 
     #[test]
     fn a_table_is_read_and_a_typo_is_named() {
         let table =
             PriceTable::parse("[models.\"a/b\"]\ninput = 1\noutput = 2.5\nfamily = \"qwen\"\n").unwrap();
-        let price = table.price("a/b").unwrap();
+        let price = table.price(&identity("http://h/v1#a/b")).unwrap();
         assert_eq!((price.input, price.cached_input, price.output), (1.0, 1.0, 2.5));
-        assert_eq!((table.family("a/b"), table.price("a")), (Some("qwen"), None));
+        assert_eq!((table.family("a/b"), table.price(&identity("http://h/v1#a"))), (Some("qwen"), None));
         for (text, word) in [
             ("[models.a]\ninptu = 1\noutput = 2\n", "inptu"),
             ("[models.a]\ninput = 1\n", "output"),

@@ -35,7 +35,7 @@ impl ChatModel for ResponsesModel {
 
     fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         let received =
-            self.client.post(sending(&self.endpoint, "responses", &body(&self.identity.model, request)))?;
+            self.client.send(sending(&self.endpoint, "responses", &body(&self.identity.model, request)))?;
         let response: Response = answer::read(&self.endpoint.host, &received)?;
         response.into_reply(&self.endpoint.host)
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::{FILE, GcReport, Store, StoreError, pending, replies, split};
+use super::{FILE, GcReport, Store, StoreError, batches, pending, replies, split};
 use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
 
@@ -140,6 +140,7 @@ fn delete(connection: &Connection, seq: i64) -> Result<u64, StoreError> {
         [seq],
     )?;
     replies::forget(connection, seq)?;
+    batches::forget(connection, seq)?;
     let verdicts = connection.execute("DELETE FROM verdict WHERE subject = ?1", [seq])?;
     for table in ["alias", "trajectory_media", "content"] {
         connection.execute(&format!("DELETE FROM {table} WHERE trajectory = ?1"), [seq])?;

@@ -15,6 +15,7 @@
 
 mod access;
 mod apply;
+mod batches;
 mod error;
 mod facets;
 mod fingerprint;
@@ -49,6 +50,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use self::access::Access;
+pub use self::batches::BatchQuestion;
 pub use self::error::StoreError;
 pub use self::fingerprint::Failures;
 pub use self::forget::ForgetReport;

@@ -84,6 +84,11 @@ CREATE TABLE reply(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, stage TEXT 
 -- The runs that an answer is about, by id; one about no run has none.
 CREATE TABLE reply_run(run BLOB NOT NULL, reply INTEGER NOT NULL, PRIMARY KEY(run, reply)) WITHOUT ROWID;
 CREATE INDEX reply_run_reply ON reply_run(reply);
+-- Questions that a provider answers together, later. name: hash of the questions; id: the provider's, NULL
+-- until it is known.
+CREATE TABLE batch(name BLOB PRIMARY KEY, id TEXT, base_url TEXT NOT NULL, model TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE batch_question(key BLOB PRIMARY KEY, batch BLOB NOT NULL, stage TEXT NOT NULL, run BLOB) WITHOUT ROWID;
+CREATE INDEX batch_question_batch ON batch_question(batch);
 ";
 
 /// The format of an open file.
