@@ -17,6 +17,7 @@ mod outcomes;
 mod outlets;
 mod replay;
 mod settings;
+mod siblings;
 mod summary;
 mod worlds;
 
