@@ -492,7 +492,7 @@ pub(crate) struct ReplayArgs {
     /// Continuations of each arm
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub continuations: u32,
-    /// Where repairs come from: `rules`, `expert`, or a JSONL file of `{"run", "step"?, "action", "rationale"?}`
+    /// Where repairs come from: `rules` (and successful runs of the task where they have none), `expert`, or a JSONL file of `{"run", "step"?, "action", "rationale"?}`
     #[arg(long, value_name = "SOURCE", default_value = "rules")]
     pub candidate: String,
     /// Who continues [default: the policy that acted in the run]

@@ -21,6 +21,7 @@ mod outlets;
 mod replay;
 mod replies;
 mod settings;
+mod siblings;
 mod summary;
 mod worlds;
 

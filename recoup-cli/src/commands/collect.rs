@@ -67,7 +67,9 @@ pub(crate) fn collect(flags: &CollectArgs, settings: &Settings, printer: Printer
     let name = &environment.identity().manifest.name;
     if bundled::files(name).is_none() {
         let folder = &flags.env;
-        printer.note(format_args!("`recoup replay --environment {name}={folder}` re-executes these runs"));
+        printer.note(format_args!(
+            "`recoup replay --environment {name}={folder}` re-executes those that failed"
+        ));
     }
     Ok(if collected.errors.is_empty() { Ended::Done } else { Ended::Partly })
 }

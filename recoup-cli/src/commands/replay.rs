@@ -167,7 +167,10 @@ fn say(done: &Replaying, printer: Printer) {
         printer.line(format_args!("{} did not score again as recorded", runs(done.regraded as usize)));
     }
     for group in &summary.groups {
-        let title = format!("{} in {}: {} pairs", group.policy, group.environment, group.pairs);
+        let sources: Vec<&str> = group.candidates.iter().map(String::as_str).collect();
+        let by =
+            if sources.is_empty() { String::new() } else { format!(", repairs by {}", sources.join(", ")) };
+        let title = format!("{} in {}: {} pairs{by}", group.policy, group.environment, group.pairs);
         printer.line(printer.paint(Look::Bold, visible_line(&title)));
         say_group(group, printer);
     }

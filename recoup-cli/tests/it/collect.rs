@@ -61,5 +61,17 @@ fn collected_runs_are_diagnosed_shown_and_exported_like_others() {
     let exported = bench.json(&["export", "--format", "atif", "--out", "out", "--json"], 0);
     let files = std::fs::read_dir(bench.path("out")).unwrap().count();
     assert!(files >= 24, "{exported}");
+    // Which tools only look is recorded, and comes through an export.
+    let tools = |id: &str, project: &str| {
+        let shown = bench.json(&["show", id, "--json", "--project", project], 0);
+        let tools = shown["trajectory"]["tools"].as_array().unwrap().clone();
+        let said =
+            |name: &str| tools.iter().find(|tool| tool["name"] == name).map(|tool| tool["read_only"].clone());
+        [said("look"), said("take")]
+    };
+    assert_eq!(tools(id, ".recoup"), [Some(true.into()), Some(false.into())]);
+    assert_eq!(bench.output(&["import", "out", "--project", "again"]).status.code(), Some(0));
+    let again = bench.json_lines(&["ls", "--json", "--project", "again"]);
+    assert_eq!(tools(again[0]["id"].as_str().unwrap(), "again"), tools(id, ".recoup"));
     assert_eq!(bench.output(&["verify"]).status.code(), Some(0));
 }

@@ -94,3 +94,33 @@ fn the_main_job_replays_what_it_knows() {
     assert!(report["replay"]["groups"][0]["pairs"].as_u64() > Some(0), "{}", report["replay"]);
     assert!(!report["replay"]["curves"]["items"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn a_successful_run_of_the_task_proposes_where_the_rules_do_not() {
+    let bench = Bench::new();
+    let collect = ["collect", "--env", "quest", "--policy", "weak:premature-stop@0.1", "--seed", "7"];
+    let trials = [&collect[..], &["--tasks", "8", "--trials", "4", "--difficulty", "1"]].concat();
+    assert_eq!(bench.output(&trials).status.code(), Some(0));
+    assert_eq!(bench.output(&["diagnose"]).status.code(), Some(0));
+    let replay = ["replay", "--arms", "retry,repair", "--continuations", "1", "--json"];
+    let json = bench.json(&replay, 0);
+    let sources = &json["groups"][0]["candidates"];
+    assert!(sources.as_array().unwrap().contains(&"sibling".into()), "{json}");
+    let by_rules = json["groups"][0].clone();
+    assert!(json["arms"]["repair"]["passed"].as_u64() > json["arms"]["retry"]["passed"].as_u64(), "{json}");
+
+    // What the expert proposes stands beside it, in what is printed and in the report.
+    let expert = bench.json(&[&replay[..], &["--candidate", "expert"]].concat(), 0);
+    assert_eq!(expert["groups"][0]["candidates"], serde_json::json!(["expert"]), "{expert}");
+    assert_ne!(expert["groups"][0]["config_hash"], by_rules["config_hash"]);
+    let export = ["export", "--format", "atif", "--out", "runs"];
+    assert_eq!(bench.output(&export).status.code(), Some(0));
+    assert_eq!(bench.output(&["run", "runs"]).status.code(), Some(0));
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(bench.path("recoup-out/report.json")).unwrap()).unwrap();
+    let groups = report["replay"]["groups"].as_array().unwrap();
+    let of = |source: &str| groups.iter().any(|group| group["candidates"][0] == *source);
+    assert!(of("expert") && groups.iter().any(|group| group["config_hash"] == by_rules["config_hash"]));
+    let page = std::fs::read_to_string(bench.path("recoup-out/report.html")).unwrap();
+    assert!(page.contains("repairs by the expert") && page.contains("what the expert proposed"));
+}

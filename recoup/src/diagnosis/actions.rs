@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::effects::{Effect, effect_of};
 use super::text_actions::text_action;
 use crate::canonical::canonicalize;
 use crate::id::Hash;
-use crate::trajectory::{Branch, Citation, Node, Part, Role, ToolCall, ToolResult};
+use crate::trajectory::{Branch, Citation, Node, Part, Role, Tool, ToolCall, ToolResult};
 use crate::triage::failure_text;
 
 /// One action of the agent.
@@ -30,6 +31,8 @@ pub struct Action<'a> {
     pub key: Hash,
     /// True for a tool call, false for an action in text.
     pub is_call: bool,
+    /// What it does to the world.
+    pub effect: Effect,
     /// What came back, where something did.
     pub observation: Option<Observation<'a>>,
     part: usize,
@@ -103,7 +106,7 @@ pub(super) fn actions<'a>(branch: &Branch<'a>) -> Vec<Action<'a>> {
     for (index, (position, node)) in branch.nodes().enumerate() {
         if node.occurrence.sampled && !node.occurrence.copied_context {
             pending.clear();
-            push_calls(&mut actions, &mut pending, node, position, index);
+            push_calls(&mut actions, &mut pending, &branch.trajectory().tools, (node, position, index));
         } else if node.tool_calls().next().is_some() {
             // Calls by the simulated user or in a copied turn: they take their results, no more.
             pending.extend(node.tool_calls().map(|(_, call)| Pending { action: None, call: Some(call) }));
@@ -138,9 +141,8 @@ struct Pending<'a> {
 fn push_calls<'a>(
     actions: &mut Vec<Action<'a>>,
     pending: &mut VecDeque<Pending<'a>>,
-    node: &'a Node,
-    position: usize,
-    index: usize,
+    tools: &[Tool],
+    (node, position, index): (&'a Node, usize, usize),
 ) {
     let before = actions.len();
     for (part, call) in node.tool_calls() {
@@ -155,6 +157,7 @@ fn push_calls<'a>(
             arguments,
             key: Hash::of_all(&[call.name.as_bytes(), canonical.as_bytes()]),
             is_call: true,
+            effect: effect_of(&call.name, tools),
             observation: None,
             part,
             offset: 0,
@@ -172,11 +175,12 @@ fn push_calls<'a>(
             actions.push(Action {
                 node: position,
                 index,
-                name: &text[found.name],
+                name: &text[found.name.clone()],
                 raw,
                 arguments: None,
                 key: Hash::of(words.join(" ").as_bytes()),
                 is_call: false,
+                effect: effect_of(&text[found.name], tools),
                 observation: None,
                 part,
                 offset: found.body.start,

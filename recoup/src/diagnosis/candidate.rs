@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Run;
 use super::actions::Action;
-use super::effects::{Effect, effect};
+use super::effects::Effect;
 use super::schema::{Kind, violation};
 use super::words::{Word, words};
 use crate::json::Json;
@@ -100,7 +100,7 @@ fn moved_on(run: &Run<'_>, action: &Action<'_>) -> Option<Candidate> {
 /// The last look that worked, again, in the place of words that end the run.
 fn looked_again(run: &Run<'_>, node: usize) -> Option<Candidate> {
     let mut looks = run.actions.iter().rev().filter(|action| {
-        action.is_call && action.node < node && action.succeeded() && effect(action.name) == Effect::Read
+        action.is_call && action.node < node && action.succeeded() && action.effect == Effect::Read
     });
     let look = looks.next()?;
     let rationale = "The run is not done: look again and go on.".to_owned();

@@ -1,6 +1,6 @@
 //! The decisive step: which finding decided the run, and the words that explain it.
 
-use super::effects::{Effect, effect};
+use super::effects::Effect;
 use super::words::words;
 use super::{DiagnosisConfig, Run};
 use crate::verdict::Finding;
@@ -108,7 +108,7 @@ fn reaches_end(run: &Run<'_>, finding: &Finding) -> bool {
     objects.sort_unstable();
     let holds = |text: &str| words(text).any(|word| objects.binary_search(&word.hash).is_ok());
     let later = run.actions.iter().filter(|action| action.node > finding.node);
-    later.filter(|action| effect(action.name) != Effect::Read).any(|action| holds(action.raw))
+    later.filter(|action| action.effect != Effect::Read).any(|action| holds(action.raw))
         || run.messages.last().is_some_and(|message| message.node > finding.node && holds(message.text))
 }
 

@@ -1,5 +1,7 @@
 //! Effects: whether an action looks, changes something, submits or hands over, by its tool's name.
 
+use crate::trajectory::Tool;
+
 /// What an action does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -126,15 +128,50 @@ pub fn effect(name: &str) -> Effect {
     Effect::Unclear
 }
 
+/// What a call of a tool does: as who offers it declares, else by its name. One that is said to change
+/// something and whose name only looks (`open` a door) changes something.
+pub(crate) fn effect_of(name: &str, tools: &[Tool]) -> Effect {
+    let by_name = effect(name);
+    let declared = tools.iter().find(|tool| tool.name == name).and_then(|tool| tool.read_only);
+    match (declared, by_name) {
+        (Some(true), _) => Effect::Read,
+        (Some(false), Effect::Read | Effect::Unclear) => Effect::Mutate,
+        _ => by_name,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Effect, effect, purpose, words};
+    use super::{Effect, effect, effect_of, purpose, words};
+    use crate::trajectory::Tool;
 
     #[test]
     fn the_way_to_find_something_is_not_the_purpose() {
         assert_eq!(purpose("find_user_id_by_email"), purpose("find_user_id_by_name_zip"));
         assert_eq!(purpose("getUserByMail"), purpose("getUserByName"));
         assert_ne!(purpose("get_order"), purpose("get_user"));
+    }
+
+    #[test]
+    fn what_is_declared_goes_before_the_name() {
+        let tool = |name: &str, read_only| Tool {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters: None,
+            read_only,
+        };
+        let tools = [
+            tool("unlock", Some(false)),
+            tool("open", Some(false)),
+            tool("update_view", Some(true)),
+            tool("submit_total", Some(false)),
+            tool("take", None),
+        ];
+        let effects = ["unlock", "open", "update_view", "submit_total", "take", "get_x"]
+            .map(|name| effect_of(name, &tools));
+        let [unlock, open, view, submit, take, get] = effects;
+        assert_eq!([unlock, open, view], [Effect::Mutate, Effect::Mutate, Effect::Read]);
+        assert_eq!([submit, take, get], [Effect::Submit, Effect::Unclear, Effect::Read]);
     }
 
     #[test]

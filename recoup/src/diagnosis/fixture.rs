@@ -40,7 +40,7 @@ pub(crate) fn ended(mut run: Trajectory, kind: TerminationKind) -> Trajectory {
 /// Offers a tool with a schema.
 pub(crate) fn with_tool(mut run: Trajectory, name: &str, parameters: &str) -> Trajectory {
     let parameters = Some(Json::parse(parameters).unwrap());
-    run.tools.push(Tool { name: name.to_owned(), description: String::new(), parameters });
+    run.tools.push(Tool { name: name.to_owned(), description: String::new(), parameters, read_only: None });
     run
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::DiagnosisConfig;
 use super::actions::{Action, actions};
-use super::effects::{Effect, effect, purpose};
+use super::effects::{Effect, purpose};
 use super::siblings::Divergence;
 use super::words::{Seen, Word};
 use crate::trajectory::{Branch, Citation, Part, Role, Status, TerminationKind, ToolCall, Trajectory};
@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
 
     /// Actions that change something and were not refused.
     pub fn mutations(&self) -> impl Iterator<Item = &Action<'a>> {
-        self.actions.iter().filter(|action| effect(action.name) == Effect::Mutate && !action.failed())
+        self.actions.iter().filter(|action| action.effect == Effect::Mutate && !action.failed())
     }
 
     /// Whether a limit or a failure, not the agent or its user, ended the run.

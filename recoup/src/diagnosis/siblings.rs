@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::actions::Action;
-use super::effects::{Effect, effect};
+use super::effects::Effect;
 use super::run::Run;
 use crate::id::Hash;
 
@@ -69,7 +69,7 @@ fn align(own: &[Hash], other: &[Hash]) -> (usize, Option<usize>) {
 pub(crate) fn mutating_tools<'a>(actions: &[Action<'a>]) -> BTreeSet<&'a str> {
     actions
         .iter()
-        .filter(|action| effect(action.name) == Effect::Mutate && !action.failed())
+        .filter(|action| action.effect == Effect::Mutate && !action.failed())
         .map(|action| action.name)
         .collect()
 }
@@ -81,7 +81,7 @@ pub(crate) fn is_change(action: &Action<'_>) -> bool {
         && action.succeeded()
         && action.raw.len() <= 2_000
         && !action.raw.contains("\\n")
-        && effect(action.name) == Effect::Mutate
+        && action.effect == Effect::Mutate
 }
 
 /// Every change that some success makes; `None` where there is no success, or where successes disagree

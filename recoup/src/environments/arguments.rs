@@ -13,8 +13,9 @@ pub struct ToolSpec {
     pub name: String,
     /// What it does.
     pub description: String,
-    /// True where calls change nothing but what the agent has seen or where it looks.
-    pub read_only: bool,
+    /// True where calls change nothing but what the agent has seen or where it looks; absent where the
+    /// environment does not say.
+    pub read_only: Option<bool>,
     /// Its parameters, in the order of the schema.
     pub parameters: Vec<Parameter>,
     /// Arguments without which a call is refused.
@@ -162,7 +163,7 @@ impl ToolSpec {
         }
         Ok(Self {
             description: text("description"),
-            read_only: value.get("read_only").and_then(Value::as_bool).unwrap_or(false),
+            read_only: value.get("read_only").and_then(Value::as_bool),
             parameters,
             required,
             schema: Json::from_foreign(&schema.to_string()),
@@ -176,7 +177,13 @@ impl ToolSpec {
             name: self.name.clone(),
             description: self.description.clone(),
             parameters: Some(self.schema.clone()),
+            read_only: self.read_only,
         }
+    }
+
+    /// Whether the environment says that calls change nothing.
+    pub fn only_looks(&self) -> bool {
+        self.read_only == Some(true)
     }
 
     fn misfit(&self, arguments: &Map<String, Value>) -> Option<String> {

@@ -161,7 +161,11 @@ pub(crate) fn tool_definitions(tools: &[Tool]) -> Json {
             if let Some(parameters) = &tool.parameters {
                 function.insert("parameters".to_owned(), parameters.to_value());
             }
-            serde_json::json!({"type": "function", "function": function})
+            let mut definition = serde_json::json!({"type": "function", "function": function});
+            if let (Some(read_only), Some(members)) = (tool.read_only, definition.as_object_mut()) {
+                members.insert("read_only".to_owned(), read_only.into());
+            }
+            definition
         })
         .collect();
     Json::from_serialize(&definitions).unwrap_or_else(|_| Json::from_foreign("[]"))

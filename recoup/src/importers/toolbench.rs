@@ -134,6 +134,7 @@ fn tool(raw: &RawValue) -> Option<Tool> {
         name: tool.text("name")?,
         description: tool.text("description").unwrap_or_default(),
         parameters: tool.take("parameters").map(Json::from),
+        read_only: None,
     })
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::judge::Judging;
+use super::siblings::successes;
 use crate::diagnosis::{self, Diagnosed, DiagnosisConfig, RULES_VERSION};
-use crate::id::TrajectoryId;
 use crate::parallel;
 use crate::reporter::Reporter;
-use crate::store::{Filter, Group, Page, Store, StoreError};
-use crate::trajectory::{Part, Status, Trajectory};
+use crate::store::{Group, Store, StoreError};
+use crate::trajectory::{Part, Trajectory};
 use crate::verdict::{Decision, Verdict};
 
 /// The stage's name in the project.
@@ -80,7 +80,8 @@ pub fn diagnose(
     let mut done = Diagnosing { cost_usd: Some(0.0), ..Diagnosing::default() };
     let mut batch = Batch::default();
     for group in groups {
-        let siblings = Arc::new(siblings(store, &group, &config)?);
+        let alone = group.runs.len() < 2;
+        let siblings = Arc::new(if alone { Vec::new() } else { successes(store, &group.task)? });
         batch.bytes += siblings.iter().map(text_len).sum::<usize>();
         for id in &group.runs {
             let run = store.effective(*id)?;
@@ -131,22 +132,6 @@ impl Batch {
         *self = Self::default();
         Ok(())
     }
-}
-
-/// Successful runs of the group's task: one more than a run is compared with, since it may be among
-/// them.
-fn siblings(store: &Store, group: &Group, config: &DiagnosisConfig) -> Result<Vec<Trajectory>, StoreError> {
-    if group.runs.len() < 2 {
-        return Ok(Vec::new());
-    }
-    let filter = Filter {
-        task: Some(group.task.0.clone()),
-        outcome: Some(Status::Success.as_str().to_owned()),
-        ..Filter::default()
-    };
-    let page = Page { offset: 0, limit: config.siblings_max as u64 + 1 };
-    let ids: Vec<TrajectoryId> = store.list(&filter, page)?.into_iter().map(|row| row.id).collect();
-    ids.into_iter().map(|id| store.effective(id)).collect()
 }
 
 /// Bytes of text that a run holds in memory.

@@ -5,7 +5,9 @@
 //! on. Results come in the order of the runs, whatever the number of threads.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::siblings::successes;
 use super::worlds::{Opener, Worlds};
 use super::{PipelineConfig, PipelineError};
 use crate::id::{TrajectoryId, VerdictId};
@@ -176,11 +178,21 @@ pub fn replay(
     let mut done = Replaying::default();
     let mut tested: Vec<Tested> = Vec::new();
     for batch in ids.chunks(BATCH * config.threads.max(1)) {
-        let mut work = Vec::with_capacity(batch.len());
+        let mut work: Vec<Work> = Vec::with_capacity(batch.len());
         for id in batch {
             let run = store.effective(*id)?;
             worlds.prepare(&run);
-            work.push(Work::new(run, store.verdicts(*id)?));
+            let mut next = Work::new(run, store.verdicts(*id)?);
+            if config.plan.asks_siblings() && !next.has_candidate() {
+                // Runs of one task often follow each other.
+                let known = work.last().filter(|last| last.run.task.key == next.run.task.key);
+                let known = known.map(|last| last.siblings.clone()).filter(|siblings| !siblings.is_empty());
+                next.siblings = match known {
+                    Some(siblings) => siblings,
+                    None => Arc::new(successes(store, &next.run.task.key)?),
+                };
+            }
+            work.push(next);
         }
         let answers = parallel::map(&work, config.threads, |work| work.answer(&worlds, config));
         keep(store, &work, answers, config, &mut done, &mut tested)?;
@@ -199,6 +211,8 @@ struct Work {
     pairs: Vec<(VerdictId, ReplayPair)>,
     sweeps: Vec<Sweep>,
     injected: bool,
+    /// Successful runs of its task, where they may propose a repair.
+    siblings: Arc<Vec<Trajectory>>,
 }
 
 /// What a run's replay gave.
@@ -226,6 +240,7 @@ impl Work {
             diagnosis: None,
             pairs: Vec::new(),
             sweeps: Vec::new(),
+            siblings: Arc::default(),
         };
         for verdict in verdicts {
             match verdict.content {
@@ -241,6 +256,11 @@ impl Work {
         work
     }
 
+    /// Whether the diagnosis itself proposes a repair.
+    fn has_candidate(&self) -> bool {
+        self.diagnosis.as_ref().is_some_and(|(_, diagnosis)| diagnosis.candidate.is_some())
+    }
+
     fn answer(&self, worlds: &Worlds<'_>, config: &ReplayConfig<'_>) -> Answer {
         let (environment, policy) = (worlds.environment(&self.run), worlds.policy(&self.run));
         let sweep = self.sweep(worlds, config);
@@ -251,6 +271,7 @@ impl Work {
             diagnosis: self.diagnosis.as_ref().map(|(id, diagnosis)| (*id, diagnosis)),
             swept: sweep.as_ref().and_then(|(sweep, _)| sweep.decisive).map(|decisive| decisive.step),
             injected: self.injected,
+            siblings: &self.siblings,
         };
         let plan_hash = subject.plan_hash(&config.plan);
         let known = self.pairs.iter().find(|(_, pair)| pair.plan_hash == plan_hash);

@@ -12,7 +12,8 @@ use crate::verdict::{Candidate, Diagnosis};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proposer {
-    /// The rules that diagnosed the run, where the fault itself implies the action.
+    /// The rules that diagnosed the run, where the fault itself implies the action; else a successful run
+    /// of the same task.
     #[default]
     Rules,
     /// The environment's scripted teacher, asked at the decisive step.

@@ -22,6 +22,7 @@ mod recorded;
 mod regrade;
 mod reopened;
 mod seed;
+mod siblings;
 mod summary;
 mod sweep;
 mod volatile;
@@ -42,4 +43,4 @@ pub use self::sweep::{SweepPlan, sweep};
 pub use self::volatile::Volatile;
 
 /// Version of the procedure; raised when it would find otherwise on the same run.
-pub const REPLAY_VERSION: u32 = 1;
+pub const REPLAY_VERSION: u32 = 2;

@@ -2,15 +2,16 @@
 
 use serde::Serialize;
 
-use super::ReplayError;
 use super::candidates::{Proposer, action_of};
 use super::fork::{Matched, Treatments};
 use super::reopened::Reopened;
+use super::{REPLAY_VERSION, ReplayError, siblings};
 use crate::environments::Environment;
 use crate::id::{Hash, VerdictId};
+use crate::json::Json;
 use crate::rollout::Policy;
 use crate::trajectory::{Sealed, Trajectory};
-use crate::verdict::{Arm, Diagnosis, ReplayPair};
+use crate::verdict::{Arm, Candidate, Diagnosis, ReplayPair};
 
 /// What is asked of every run.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +32,13 @@ impl Default for ReplayPlan {
     }
 }
 
+impl ReplayPlan {
+    /// Whether successful runs of a task propose repairs where a diagnosis has none.
+    pub fn asks_siblings(&self) -> bool {
+        self.proposer == Proposer::Rules && self.arms.contains(&Arm::Repair)
+    }
+}
+
 /// One run to be replayed.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
@@ -46,6 +54,8 @@ pub struct Subject<'a> {
     pub swept: Option<usize>,
     /// True where its fault was put in on purpose.
     pub injected: bool,
+    /// Successful runs of its task, which propose a repair where the rules have none.
+    pub siblings: &'a [Trajectory],
 }
 
 /// A pair with the runs that its continuations became.
@@ -80,7 +90,10 @@ impl Subject<'_> {
         let line = plan.proposer.line(self.run.id);
         let words: Vec<&str> = plan.arms.iter().map(|arm| arm.as_str()).collect();
         let decimal = |number: Option<usize>| number.map_or_else(String::new, |number| number.to_string());
+        let siblings: Vec<String> = self.siblings.iter().map(|sibling| sibling.id.to_string()).collect();
         let fields = [
+            REPLAY_VERSION.to_string(),
+            siblings.join(","),
             self.run.id.to_string(),
             self.environment_name(),
             self.policy_name().to_owned(),
@@ -125,7 +138,8 @@ impl Subject<'_> {
         let environment = self.environment.map_err(Clone::clone)?;
         let mut reopened = Reopened::open(self.run, environment)?;
         let policy = self.policy.map_err(|name| ReplayError::UnknownPolicy(name.to_owned()))?;
-        pair.config_hash = reopened.config_hash(self.run, environment, policy.name());
+        let conditions = reopened.config_hash(self.run, environment, policy.name());
+        pair.config_hash = Hash::of_all(&[conditions.0.as_slice(), plan.proposer.as_str().as_bytes()]);
         let diagnosis = self.diagnosis.map(|(_, diagnosis)| diagnosis);
         let turn = match self.turn(plan, &reopened, diagnosis) {
             Ok(turn) => turn,
@@ -135,7 +149,7 @@ impl Subject<'_> {
                 return Err(error);
             }
         };
-        let original = reopened.recorded.turns.get(turn).ok_or(ReplayError::NotATurn(turn))?;
+        let original = reopened.recorded.turns.get(turn).ok_or(ReplayError::NotATurn(turn))?.clone();
         (pair.node, pair.step) = (original.node, turn);
         let checkpoints = reopened.execute(Some(turn))?;
         let state = checkpoints.state(turn).ok_or(ReplayError::NotATurn(turn))?;
@@ -143,6 +157,16 @@ impl Subject<'_> {
             let instance = &mut *reopened.instance;
             pair.candidate = plan.proposer.candidate(self.run.id, diagnosis, instance, state)?;
             pair.proposed_by = pair.candidate.as_ref().map(|_| plan.proposer.as_str().to_owned());
+            if pair.candidate.is_none() && plan.asks_siblings() {
+                let successes = siblings::successes(self.siblings, self.run.environment.as_ref());
+                let next = siblings::action(&reopened.recorded, turn, &successes);
+                if let Some(action) = next.filter(|action| !original.is(action)) {
+                    let rationale = "A successful run of the task does this here.".to_owned();
+                    let action = Json::from_foreign(&action.to_json());
+                    pair.candidate = Some(Candidate { action, rationale });
+                    pair.proposed_by = Some("sibling".to_owned());
+                }
+            }
         }
         let matched = Matched {
             run: self.run,

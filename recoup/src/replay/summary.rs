@@ -47,12 +47,14 @@ pub struct ReplaySummary {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Group {
-    /// Hash of policy, harness, budget and verifier.
+    /// Hash of policy, harness, budget, verifier and the source of candidates.
     pub config_hash: String,
     /// Environment and version.
     pub environment: String,
     /// The policy that continued.
     pub policy: String,
+    /// Where the repairs came from: `rules`, `sibling`, `expert`, `file`; empty where nothing was proposed.
+    pub candidates: BTreeSet<String>,
     /// Pairs.
     pub pairs: u64,
     /// Tasks.
@@ -153,6 +155,7 @@ fn group(config_hash: String, pairs: &[(&str, &ReplayPair)], resampling: &Resamp
         config_hash,
         environment: first.environment.clone(),
         policy: first.policy.clone(),
+        candidates: pairs.iter().filter_map(|(_, pair)| pair.proposed_by.clone()).collect(),
         pairs: pairs.len() as u64,
         tasks: tasks.len() as u64,
         arms: Arm::ALL

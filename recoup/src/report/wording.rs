@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::model::{Breakdown, Group, Headline, Outcomes, Rate, Replays, Report};
-use crate::replay::Comparison;
+use crate::replay::{self, Comparison};
 use crate::trajectory::Status;
 use crate::verdict::{Arm, Class, Party};
 
@@ -72,16 +72,32 @@ pub(super) fn p_value(p: f64) -> String {
     if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
-/// What an arm does first.
-pub(super) fn arm(arm: Arm, synthetic: bool) -> String {
+/// What an arm of a group does first.
+pub(super) fn arm(group: &replay::Group, arm: Arm, synthetic: bool) -> String {
     let what = match arm {
         Arm::Retry => "the original action again",
         Arm::Resample => "what the policy does there now",
         Arm::Reconsider => "told to reconsider",
         Arm::Guided => "told the diagnosis",
-        Arm::Repair => "the proposed repair",
+        Arm::Repair => return format!("what {} proposed", candidates(group)),
     };
     if synthetic { format!("{what}; takes advice by a written rule") } else { what.to_owned() }
+}
+
+/// Who proposed the repairs of a group.
+pub(super) fn candidates(group: &replay::Group) -> String {
+    let words: Vec<&str> = group
+        .candidates
+        .iter()
+        .map(|source| match source.as_str() {
+            "rules" => "the rules",
+            "sibling" => "a successful run",
+            "expert" => "the expert",
+            "file" => "a file",
+            other => other,
+        })
+        .collect();
+    if words.is_empty() { "nobody".to_owned() } else { words.join(" or ") }
 }
 
 /// What was replayed, in a sentence or two.

@@ -174,6 +174,9 @@ pub struct Tool {
     /// JSON Schema of its arguments, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Json>,
+    /// Whether calls change nothing (`true`) or may change something, where who offers it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
 }
 
 /// The run that another continues: its node, the arm and the continuation's number.

@@ -128,7 +128,7 @@ fn write_head(out: &mut String, head: &Trajectory) -> Result<(), CanonicalError>
 
 fn write_tools(out: &mut String, tools: &[Tool]) -> Result<(), CanonicalError> {
     out.push('[');
-    for (index, Tool { name, description, parameters }) in tools.iter().enumerate() {
+    for (index, Tool { name, description, parameters, read_only }) in tools.iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
@@ -136,6 +136,7 @@ fn write_tools(out: &mut String, tools: &[Tool]) -> Result<(), CanonicalError> {
         members.text("description", Some(description));
         members.text("name", Some(name));
         members.json("parameters", parameters.as_ref(), HEAD_DEPTH + 2)?;
+        members.shown("read_only", *read_only);
         members.close();
     }
     out.push(']');
@@ -368,14 +369,14 @@ mod tests {
         fn a_record_is_canonical(
             nodes in proptest::collection::vec(node(), 0..4),
             extra in proptest::collection::btree_map(any::<String>(), json(), 0..3),
-            tools in proptest::collection::vec((any::<String>(), any::<String>(), of(json())), 0..3),
+            tools in proptest::collection::vec((any::<String>(), any::<String>(), of(json()), any::<Option<bool>>()), 0..3),
             hidden in of(json()),
             (goal, seed, trial) in any::<(String, Option<i64>, Option<i64>)>(),
         ) {
             let mut head = Trajectory::new("test", Task::from_goal(goal));
             head.finish(Outcome::unknown());
             head.agents.push(Agent { name: "a".to_owned(), model: None, system_prompt: Some("\n".to_owned()) });
-            let tool = |(name, description, parameters)| Tool { name, description, parameters };
+            let tool = |(name, description, parameters, read_only)| Tool { name, description, parameters, read_only };
             head.tools = tools.into_iter().map(tool).collect();
             (head.extra, head.hidden.gold, head.seed, head.trial) = (extra, hidden, seed, trial);
             head.harness = Some(Harness { name: "h".to_owned(), version: None });

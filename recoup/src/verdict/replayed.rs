@@ -58,7 +58,8 @@ pub struct ReplayPair {
     pub environment: String,
     /// The policy that continued; empty where it is not known.
     pub policy: String,
-    /// Hash of policy, harness, budget and verifier: pairs are pooled only where it is equal.
+    /// Hash of policy, harness, budget, verifier and the source of candidates that was asked for: pairs
+    /// are pooled only where it is equal.
     pub config_hash: Hash,
     /// Hash of everything that was asked for, so that the same request finds its answer.
     pub plan_hash: Hash,
@@ -68,7 +69,7 @@ pub struct ReplayPair {
     /// What the repair arm did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Candidate>,
-    /// Where the candidate came from (`rules`, `expert`, `file`).
+    /// Where the candidate came from (`rules`, `sibling`, `expert`, `file`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposed_by: Option<String>,
     /// True where the fault was put in on purpose; never pooled with natural ones.

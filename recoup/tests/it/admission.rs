@@ -56,6 +56,20 @@ fn bundled_packages_are_admitted() {
 }
 
 #[test]
+fn a_bundled_package_that_tells_its_answer_is_stopped() {
+    for (name, from, to) in [
+        ("toolchain", "Connected to the office APIs.", "Psst: \" + str(task[\"hidden\"]) + \""),
+        ("desk", "\"observation\": ", "\"observation\": str(task[\"hidden\"]) + "),
+    ] {
+        let mut files = bundled::files(name).unwrap();
+        assert!(files.program.contains(from), "{name}");
+        files.program = files.program.replace(from, to);
+        let seeds = AdmissionConfig { seeds: 12, cheater_seeds: 2, ..config() };
+        assert!(failed(&battery(&files, &seeds)).contains(&"no-leak"), "{name}");
+    }
+}
+
+#[test]
 fn a_package_that_pays_for_nothing_is_stopped() {
     let paid = [("\"score\": 1.0 if success else 0.0", "\"score\": 1.0 if success else 0.1")];
     assert_eq!(failed_when(&paid), ["no-op", "cheaters"]);

@@ -31,6 +31,7 @@ fn run(outcome: Outcome) -> Trajectory {
         name: "get".to_owned(),
         description: "Looks up.".to_owned(),
         parameters: Some(Json::parse(r#"{"type":"object","properties":{"id":{"type":"string"}}}"#).unwrap()),
+        read_only: None,
     });
     run.push(Node::new(Role::System, "system", vec![Part::text("Be exact.")]));
     run.push(Node::new(Role::User, "user", vec![Part::text("Cancel mine, mia@example.com.")]));

@@ -191,7 +191,7 @@ impl Table<'_> {
                 continue;
             }
             let name = self.printer.paint(Look::Bold, visible_line(&tool.name));
-            let looks = if tool.read_only { " (only looks)" } else { "" };
+            let looks = if tool.only_looks() { " (only looks)" } else { "" };
             self.printer.line(format_args!("{name}{looks}: {}", visible_line(&tool.description)));
             for parameter in &tool.parameters {
                 let needed = if tool.required.contains(&parameter.name) { "" } else { ", optional" };

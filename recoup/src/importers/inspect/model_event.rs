@@ -123,6 +123,7 @@ fn tool(raw: &RawValue, attachments: &Attachments) -> Option<Tool> {
         name: tool.text("name")?,
         description: attachments.resolve(&description).into_owned(),
         parameters: parameters.map(|raw| Json::from_foreign(&attachments.resolve_json(raw.get()))),
+        read_only: None,
     })
 }
 

@@ -37,10 +37,12 @@ fn tool(raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Too
     let schema = ["parameters", "input_schema"].into_iter().find_map(|key| inner.take(key));
     outer.take("type");
     inner.take("type");
+    // What recoup's own exports say beside OpenAI's form.
+    let read_only = [&mut outer, &mut inner].into_iter().find_map(|form| form.read::<bool>("read_only"));
     for key in inner.keys().chain(outer.keys()) {
         losses.insert(Loss::new(format, format!("tools[].{key}"), "a tool has no place for it"));
     }
-    Some(Tool { name, description, parameters: schema.map(Into::into) })
+    Some(Tool { name, description, parameters: schema.map(Into::into), read_only })
 }
 
 #[cfg(test)]

@@ -217,6 +217,7 @@ fn offered_tool(raw: &RawValue) -> Option<Tool> {
         name: function.text("name")?,
         description: function.text("description").unwrap_or_default(),
         parameters: function.take("parameters").map(Json::from),
+        read_only: None,
     })
 }
 

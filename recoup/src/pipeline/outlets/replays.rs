@@ -1,10 +1,10 @@
 //! What the replays of a project show, for the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::TrajectoryId;
 use crate::redaction::redact_name;
-use crate::replay;
+use crate::replay::{self, REPLAY_VERSION};
 use crate::report::{Curves, ReplayRow};
 use crate::store::{Store, StoreError};
 use crate::verdict::{Content, ReplayPair};
@@ -13,7 +13,8 @@ use crate::verdict::{Content, ReplayPair};
 const REPORT_SEED: u64 = 0;
 
 /// What the replays of the project show: of each run the current pair of each configuration, natural
-/// faults only. `None` where nothing was replayed.
+/// faults only, as this version of the procedure found them. Why a run could not be replayed counts only
+/// until it could. `None` where nothing was replayed.
 pub(super) fn replay_row(store: &Store) -> Result<Option<ReplayRow>, StoreError> {
     let mut pairs: Vec<(String, TrajectoryId, ReplayPair)> = Vec::new();
     for (task, verdict) in store.of_kind("replay_pair")? {
@@ -24,10 +25,13 @@ pub(super) fn replay_row(store: &Store) -> Result<Option<ReplayRow>, StoreError>
             .rev()
             .take_while(|(_, run, _)| *run == verdict.subject)
             .any(|(_, _, other)| other.config_hash == pair.config_hash);
-        if !pair.injected && !known {
+        if !pair.injected && !known && verdict.producer.version == REPLAY_VERSION {
             pairs.push((task.0, verdict.subject, pair));
         }
     }
+    let replayed = pairs.iter().filter(|(_, _, pair)| pair.unsupported.is_none());
+    let replayed: BTreeSet<TrajectoryId> = replayed.map(|(_, run, _)| *run).collect();
+    pairs.retain(|(_, run, pair)| pair.unsupported.is_none() || !replayed.contains(run));
     let mut curves: Vec<Curves> = Vec::new();
     for (task, verdict) in store.of_kind("sweep")? {
         let Content::Sweep(sweep) = verdict.content else { continue };

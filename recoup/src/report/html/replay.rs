@@ -30,7 +30,8 @@ pub(super) fn replay(out: &mut String, report: &Report) -> fmt::Result {
 
 fn arms(out: &mut String, group: &Group, named: bool) -> fmt::Result {
     if named {
-        write!(out, "<h3>{} <small>{}</small></h3>", Plain(&group.policy), Plain(&group.environment))?;
+        let place = format!("{}, repairs by {}", group.environment, wording::candidates(group));
+        write!(out, "<h3>{} <small>{}</small></h3>", Plain(&group.policy), Plain(&place))?;
     }
     out.push_str("<div class=\"rows tight\">");
     for arm in Arm::ALL {
@@ -39,7 +40,7 @@ fn arms(out: &mut String, group: &Group, named: bool) -> fmt::Result {
             out,
             "<div class=row><div class=what><b>{}</b><small>{}</small></div><div class=chart>",
             arm.as_str(),
-            Plain(&wording::arm(arm, rate.synthetic))
+            Plain(&wording::arm(group, arm, rate.synthetic))
         )?;
         charts::mark(out, &said(rate), (rate.rate, rate.low, rate.high))?;
         write!(

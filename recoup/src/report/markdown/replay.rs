@@ -29,7 +29,7 @@ pub(super) fn replay(out: &mut String, report: &Report) -> fmt::Result {
                 out,
                 "| {} | {} | {} | {} | {}{interval} |",
                 arm.as_str(),
-                wording::arm(arm, rate.synthetic),
+                wording::arm(group, arm, rate.synthetic),
                 number(rate.passed),
                 number(rate.n),
                 percent(rate.rate)

@@ -65,7 +65,7 @@ fn detour(solved: &Solved, instance: &mut dyn Instance) -> Result<Option<bool>, 
     let looks: Vec<Action> = instance
         .tools()
         .iter()
-        .filter(|tool| tool.read_only)
+        .filter(|tool| tool.only_looks())
         .map(|tool| {
             let arguments = tool.parameters.iter().map(|parameter| {
                 let options = parameter.options.clone().unwrap_or_default();

@@ -17,15 +17,24 @@ use crate::failure::Failure;
 
 const ACT: &str = include_str!("act.py");
 const SCORE: &str = include_str!("score.py");
-const DOCKERFILE: &str = "\
-FROM python:3.12-slim
+/// One release and distribution, so that a task is built the same next year; a tag and not a digest, so that
+/// it is built for any processor and from any mirror.
+macro_rules! image {
+    () => {
+        "FROM python:3.12.11-slim-bookworm\n"
+    };
+}
+const DOCKERFILE: &str = concat!(
+    image!(),
+    "\
 COPY recoup /opt/recoup
 RUN chmod +x /opt/recoup/act && ln -s /opt/recoup/act /usr/local/bin/act
 WORKDIR /app
 RUN touch actions.jsonl
-";
+"
+);
 /// The verifier's own image: nothing in it was within the agent's reach.
-const VERIFIER: &str = "FROM python:3.12-slim\nCOPY . /tests\nWORKDIR /app\n";
+const VERIFIER: &str = concat!(image!(), "COPY . /tests\nWORKDIR /app\n");
 const COMMAND: &str = "#!/bin/sh\nexec python3 \"$(dirname \"$(readlink -f \"$0\")\")/act.py\" \"$@\"\n";
 const TEST: &str = "\
 #!/bin/sh

@@ -115,7 +115,7 @@ fn tools(episode: &Episode) -> Vec<Value> {
                 "name": tool.name,
                 "description": tool.description,
                 "inputSchema": tool.schema.to_value(),
-                "annotations": { "readOnlyHint": tool.read_only, "openWorldHint": false },
+                "annotations": { "readOnlyHint": tool.only_looks(), "openWorldHint": false },
             })
         })
         .collect();

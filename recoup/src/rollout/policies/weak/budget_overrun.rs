@@ -28,7 +28,7 @@ impl Style for BudgetOverrun {
         if !looks.is_empty() && moment.dice.below(2) == 0 {
             return Ok(moment.dice.choose(&looks).map(|action| (*action).clone()));
         }
-        let tools: Vec<&ToolSpec> = situation.tools.iter().filter(|tool| tool.read_only).collect();
+        let tools: Vec<&ToolSpec> = situation.tools.iter().filter(|tool| tool.only_looks()).collect();
         let dice = &mut moment.dice;
         Ok(dice.choose(&tools).map(|tool| random::call(tool, situation, dice)))
     }

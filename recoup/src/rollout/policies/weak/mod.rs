@@ -149,5 +149,5 @@ fn has_just_failed(situation: &Situation<'_>) -> bool {
 /// Whether an action is a call that changes nothing.
 fn only_looks(situation: &Situation<'_>, action: &Action) -> bool {
     matches!(action, Action::Call { tool, .. }
-        if situation.tools.iter().any(|known| known.read_only && known.name == **tool))
+        if situation.tools.iter().any(|known| known.only_looks() && known.name == **tool))
 }
