@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
+use recoup::pipeline::Stratum;
 use recoup::rollout::Difficulties;
 use recoup::verdict::Arm;
 
@@ -71,8 +72,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Attach an outcome, a task, an environment or a note to runs
     Label(LabelArgs),
-    /// Diagnose runs that have not been diagnosed yet
-    Diagnose,
+    /// Diagnose runs that have not been diagnosed yet, by rules and by models
+    Diagnose(DiagnoseArgs),
+    /// Show runs without outcome or verdict, and keep what you say of them: it measures the judges
+    Review(ReviewArgs),
     /// Let a policy act in an environment, and keep its runs
     Collect(CollectArgs),
     /// List, check, play, serve and export environments
@@ -268,6 +271,60 @@ pub(crate) struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub outcomes: OutcomeArgs,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+}
+
+/// What to diagnose, and with whom.
+#[derive(Debug, Args)]
+pub(crate) struct DiagnoseArgs {
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+    #[command(flatten)]
+    pub judging: JudgingArgs,
+}
+
+/// Which runs judges look at.
+#[derive(Debug, Args)]
+pub(crate) struct JudgingArgs {
+    /// Judge this run, by its id or the start of it; several may be named
+    #[arg(long, value_name = "ID", requires = "judges")]
+    pub only: Vec<String>,
+    /// Most runs to judge
+    #[arg(long, value_name = "N", requires = "judges")]
+    pub limit: Option<usize>,
+    /// Judge that many runs, drawn by their ids
+    #[arg(long, value_name = "N", requires = "judges")]
+    pub sample: Option<usize>,
+    /// Pass over runs that these judges have judged
+    #[arg(long, requires = "judges")]
+    pub resume: bool,
+    /// Judge each run that often: the first judgement counts, the others show how sure it is
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "judges", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeats: u32,
+    /// Show judges the right answer, to compare with benchmarks; nothing is learned from such verdicts
+    #[arg(long, requires = "judges")]
+    pub with_ground_truth: bool,
+}
+
+/// Which runs to show to a person, and where the answers come from.
+#[derive(Debug, Args)]
+pub(crate) struct ReviewArgs {
+    /// Ids of runs, or the start of them [default: a sample of what nobody has reviewed]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Runs to show
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub sample: usize,
+    /// Spread the sample evenly over the values of this
+    #[arg(long, value_name = "BY", value_parser = PossibleValuesParser::new(Stratum::ALL.map(Stratum::as_str)))]
+    pub stratify: Option<String>,
+    /// JSONL file of answers, `{"run", "answer", "note"?}`, instead of showing runs
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "stratify"])]
+    pub answers: Option<PathBuf>,
+    /// Print long messages whole
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// Who acts where, and how often.

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::artifact::Body;
+use crate::judges::quality::Quality;
 use crate::pipeline::{AtifExport, Diagnosing, Summary};
 use crate::store::{ForgetReport, GcReport, Stats, VerifyReport};
 use crate::trajectory::Trajectory;
-use crate::verdict::Verdict;
+use crate::verdict::{Decision, PersonReview, Verdict};
 
 /// The formats that can be read (`import --formats`).
 #[derive(Clone, Debug, Serialize)]
@@ -75,6 +76,49 @@ pub struct Shown {
     pub verdicts: Vec<Verdict>,
 }
 
+/// A run shown without outcome and verdicts (`review`); one a line, without a head.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Blind<'a> {
+    /// Trajectory id in full.
+    pub run: String,
+    /// Its messages, for a person.
+    pub text: &'a str,
+}
+
+/// What people said of runs (`review`).
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Reviewed {
+    /// Runs shown.
+    pub shown: u64,
+    /// Answers kept.
+    pub recorded: u64,
+    /// Of them, those that say that nothing went wrong.
+    pub admitted: u64,
+    /// Those that say that the run failed.
+    pub rejected: u64,
+    /// Those that say that it cannot be told.
+    pub abstained: u64,
+    /// Those that name a step.
+    pub with_step: u64,
+    /// How far the project's judges can be believed, on all that people have said.
+    pub quality: Option<Quality>,
+}
+
+impl Reviewed {
+    /// Counts an answer.
+    pub fn count(&mut self, review: &PersonReview) {
+        self.recorded += 1;
+        self.with_step += u64::from(review.node.is_some());
+        match review.verdict {
+            Decision::Admit => self.admitted += 1,
+            Decision::Reject => self.rejected += 1,
+            Decision::Abstain => self.abstained += 1,
+        }
+    }
+}
+
 /// Why a command could not do its work: the last line where the exit code is 2, without a head.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -131,4 +175,5 @@ bodies! {
     Labelled: "recoup.labelling",
     Shown: "recoup.run",
     AtifExport: "recoup.export",
+    Reviewed: "recoup.reviewing",
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::answers::{Exported, ExportedRows, Failed, Formats, Found, Labelled, Shown};
+use crate::answers::{Blind, Exported, ExportedRows, Failed, Formats, Found, Labelled, Reviewed, Shown};
 use crate::artifact::{Artifact, Body, pretty};
 use crate::exporters::Manifest;
 use crate::id::Hash;
@@ -71,6 +71,8 @@ fn the_schemas_are_those_of_the_types() {
         ("exported", artifact::<Exported<'_>>()),
         ("exported_rows", artifact::<ExportedRows<'_>>()),
         ("run", artifact::<Shown>()),
+        ("reviewing", artifact::<Reviewed>()),
+        ("blind", schema::<Blind<'_>>()),
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
         ("error", schema::<Failed<'_>>()),

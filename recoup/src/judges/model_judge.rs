@@ -88,7 +88,8 @@ impl<'a> ModelJudge<'a> {
             let (request, shown) = question(tokens);
             match self.model.complete(&request) {
                 Ok(reply) => {
-                    let spent = Spent { calls: 1, usage: reply.usage.unwrap_or_default() };
+                    let usage = reply.usage.unwrap_or_default();
+                    let spent = Spent { calls: 1, usage, cost_usd: None };
                     return Ok((reply, shown, spent));
                 }
                 Err(error) if is_too_much(&error) && tokens / 2 >= WINDOW_TOKENS_MIN => tokens /= 2,
