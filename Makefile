@@ -58,7 +58,7 @@ examples:
 # headless Chromium opens the report; harbor, verifiers and the clients of OpenEnv and MCP play the environments
 # (peers/README.md).
 test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready
-	$(CARGO) build --release --locked
+	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers \
 		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py

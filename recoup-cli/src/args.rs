@@ -1,12 +1,14 @@
 //! What the user typed. Nothing here does work: paths are not opened, names are not looked up.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
+use recoup::models::Cost;
 use recoup::pipeline::Stratum;
 use recoup::rollout::Difficulties;
 use recoup::verdict::Arm;
@@ -39,6 +41,9 @@ pub(crate) struct Global {
     /// Say nothing on standard error but errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Use no network: models give only the answers that are kept
+    #[arg(long, global = true)]
+    pub offline: bool,
     /// When to use colors
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     pub color: ColorChoice,
@@ -85,6 +90,11 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Re-execute failed runs in their environments and prove repairs by matched arms
     Replay(ReplayArgs),
+    /// Ask a model, to see whether and how it answers
+    Ask(AskArgs),
+    /// Measure how often recoup is right
+    #[command(subcommand)]
+    Eval(EvalCommand),
     /// Count what the project holds
     Stats,
     /// Recompute every hash in the project
@@ -121,6 +131,53 @@ pub(crate) enum EnvCommand {
     Serve(ServeArgs),
 }
 
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvalCommand {
+    /// Compare the blamed step and agent with labels, beside what simple guesses reach
+    Attribution(AttributionArgs),
+}
+
+/// Which labels, and whose predictions.
+#[derive(Debug, Args)]
+pub(crate) struct AttributionArgs {
+    /// Labelled runs, or runs and the files with their labels: Who&When, AgentRx, labelled chat rows.
+    /// They are read into a project of their own that is dropped again, or into `--project` where named
+    #[arg(long, value_name = "PATH", num_args = 1.., required_unless_present = "against")]
+    pub labels: Vec<String>,
+    /// Predictions to score in place of the rules': JSONL of `{"file", "agent", "step"}`, steps from 0,
+    /// or a log of `Prediction for FILE.json:` blocks
+    #[arg(long, value_name = "FILE")]
+    pub predictions: Option<PathBuf>,
+    /// Only runs on this side of the split
+    #[arg(long, value_name = "SIDE", value_enum)]
+    pub side: Option<SideChoice>,
+    /// Compare instead with what `recoup replay --sweep` found in the project
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["labels", "predictions", "side"])]
+    pub against: Option<Against>,
+    /// Seed of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// Sides of the split that runs are measured on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SideChoice {
+    /// For training
+    Train,
+    /// For choosing
+    Validation,
+    /// For the final figure
+    Test,
+}
+
+/// Labels that recoup makes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Against {
+    /// Turns whose correction changes the outcome
+    Flips,
+}
+
 /// Which task of an environment.
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
@@ -141,6 +198,17 @@ pub(crate) struct NamedArgs {
     /// Name of a bundled environment, or a folder with an environment.toml
     pub package: String,
     /// Run a bridge's program, and a package without walls where the system has none
+    #[arg(long)]
+    pub trust: bool,
+}
+
+/// Where environments are that do not come with the program.
+#[derive(Debug, Args)]
+pub(crate) struct WorldArgs {
+    /// Folder of the package or bridge that runs record under this name; goes before a bundled one
+    #[arg(long = "environment", value_name = "NAME=DIR", value_parser = parse_world)]
+    pub environments: Vec<(String, PathBuf)>,
+    /// Run a bridge's program, and a package where the system cannot shut it in
     #[arg(long)]
     pub trust: bool,
 }
@@ -271,6 +339,8 @@ pub(crate) struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub outcomes: OutcomeArgs,
+    #[command(flatten)]
+    pub worlds: WorldArgs,
     #[command(flatten)]
     pub judge: JudgeArgs,
 }
@@ -484,6 +554,8 @@ pub(crate) struct ReplayArgs {
     /// Who continues [default: the policy that acted in the run]
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<String>,
+    #[command(flatten)]
+    pub worlds: WorldArgs,
     /// Find the decisive turn by experiment: until when the expert could save the run, and which turn's
     /// correction saves it
     #[arg(long)]
@@ -525,6 +597,82 @@ pub(crate) struct ExportArgs {
     pub task: Option<String>,
 }
 
+/// Which models judge.
+#[derive(Debug, Default, Args)]
+pub(crate) struct JudgeArgs {
+    /// Model that judges, for instance `openai:gpt-4o-mini`, `anthropic:claude-sonnet-4-5`,
+    /// `http://localhost:8000/v1#qwen3` or `scripted:FILE`; several make a panel
+    #[arg(long = "judge", value_name = "MODEL")]
+    pub judges: Vec<String>,
+    /// Tokens of a run that a judge sees at once; of a longer one it sees what matters
+    #[arg(long, value_name = "TOKENS", help_heading = "Models")]
+    pub window: Option<usize>,
+    #[command(flatten)]
+    pub spend: SpendArgs,
+}
+
+/// What asking models may take.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SpendArgs {
+    /// Most dollars to spend; models without a price are refused
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, help_heading = "Models")]
+    pub max_cost: Option<Cost>,
+    /// Most tokens of questions and answers
+    #[arg(long, value_name = "N", help_heading = "Models")]
+    pub max_tokens: Option<u64>,
+    /// Most requests to send, those tried again included
+    #[arg(long, value_name = "N", help_heading = "Models")]
+    pub max_requests: Option<u64>,
+    /// Most time to ask for (`90s`, `30m`, `2h`)
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = "Models")]
+    pub max_time: Option<Duration>,
+    /// Ask even where that may cost more than $1, or nobody knows how much
+    #[arg(long, short, help_heading = "Models")]
+    pub yes: bool,
+    /// Show how many requests there would be and what they may cost, and stop
+    #[arg(long, help_heading = "Models")]
+    pub dry_run: bool,
+    /// TOML file with prices: `[models."NAME"]`, `input` and `output` in dollars a million tokens
+    #[arg(long, value_name = "FILE", env = "RECOUP_PRICES", help_heading = "Models")]
+    pub prices: Option<PathBuf>,
+    /// Most requests in flight
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Models")]
+    pub concurrency: u16,
+    /// Most requests a minute to one host
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Models")]
+    pub rpm: Option<u32>,
+    /// Most tokens a minute to one host
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Models")]
+    pub tpm: Option<u32>,
+}
+
+/// Whom to ask what.
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// The model, named as in `--judge`
+    pub model: String,
+    /// The question
+    #[arg(required_unless_present = "prompts")]
+    pub prompt: Option<String>,
+    /// JSONL file of questions, each a text or `{"prompt", "system"?}`; answers are kept in the project
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    pub prompts: Option<PathBuf>,
+    /// Instructions before the question
+    #[arg(long, value_name = "TEXT")]
+    pub system: Option<String>,
+    /// JSON Schema file that the answer must satisfy
+    #[arg(long, value_name = "FILE")]
+    pub schema: Option<PathBuf>,
+    /// Most tokens of an answer
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_answer: u32,
+    /// Sampling temperature
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = parse_score)]
+    pub temperature: f64,
+    #[command(flatten)]
+    pub spend: SpendArgs,
+}
+
 /// Which runs to delete.
 #[derive(Debug, Args)]
 pub(crate) struct ForgetArgs {
@@ -556,11 +704,29 @@ fn parse_difficulties(text: &str) -> Result<Difficulties, String> {
     }
 }
 
+/// Reads `name=folder`.
+fn parse_world(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, folder)) if !name.is_empty() && !folder.is_empty() => {
+            Ok((name.to_owned(), PathBuf::from(folder)))
+        }
+        _ => Err("expected a name and a folder, as `shop=environments/shop`".to_owned()),
+    }
+}
+
 /// Reads a finite number.
 fn parse_score(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(score) if score.is_finite() => Ok(score),
         _ => Err("expected a finite number".to_owned()),
+    }
+}
+
+/// Reads an amount of dollars.
+fn parse_dollars(text: &str) -> Result<Cost, String> {
+    match text.strip_prefix('$').unwrap_or(text).parse::<f64>() {
+        Ok(usd) if usd.is_finite() && usd >= 0.0 => Ok(Cost::from_usd(usd)),
+        _ => Err("expected an amount of dollars, for instance 2.50".to_owned()),
     }
 }
 

@@ -9,6 +9,7 @@ use std::fmt;
 use recoup::answers::{Failed, Origin, Problem};
 use recoup::environments::EnvironmentError;
 use recoup::importers::SinkError;
+use recoup::models::ModelError;
 use recoup::pipeline::PipelineError;
 use recoup::rollout::CollectError;
 use recoup::rollout::policies::PolicyNameError;
@@ -159,6 +160,39 @@ impl From<PolicyNameError> for Failure {
 impl From<EnvironmentError> for Failure {
     fn from(error: EnvironmentError) -> Self {
         Self { origin: Origin::Environment, ..Self::user(error.to_string()).code(error.fault.code()) }
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        let (origin, hint) = match &error {
+            ModelError::Exhausted { .. } => {
+                (Origin::User, Some("run it again with a higher limit: what was answered is kept"))
+            }
+            ModelError::Offline { .. } => (Origin::User, Some("leave `--offline` out")),
+            ModelError::Unsupported(_) => (Origin::User, None),
+            ModelError::Cache(_) => (Origin::Machine, None),
+            ModelError::Unreachable { .. } | ModelError::Down { .. } => {
+                (Origin::Provider, Some("is the server running, and is this its address?"))
+            }
+            ModelError::Status { status: 401 | 403, .. } => (
+                Origin::Provider,
+                Some(
+                    "the key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, or `RECOUP_API_KEY` for other hosts",
+                ),
+            ),
+            ModelError::Status { status: 404, .. } | ModelError::Malformed { .. } => {
+                (Origin::Provider, Some("is this the address of an API? Most end in `/v1`"))
+            }
+            _ => (Origin::Provider, None),
+        };
+        Self {
+            origin,
+            code: error.code(),
+            message: error.to_string(),
+            hint: hint.map(str::to_owned),
+            retryable: error.is_retryable(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod args;
 mod clock;
 mod commands;
 mod failure;
+mod models;
 mod printer;
 mod sandbox;
 mod settings;
@@ -72,6 +73,8 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Env(command) => commands::env::env(command, &settings, printer),
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
         Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),
+        Command::Ask(flags) => commands::ask::ask(flags, &settings, printer),
+        Command::Eval(command) => commands::eval::eval(command, &settings, printer),
         Command::Stats => commands::stats::stats(&settings, printer),
         Command::Verify => commands::verify::verify(&settings, printer),
         Command::Gc => commands::gc::gc(&settings, printer),

@@ -1,8 +1,10 @@
 //! Settings: flags over environment variables over `recoup.toml`, resolved once.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use recoup::artifact::{Artifact, Body, Provenance};
 use recoup::importers::{ImportOptions, Scoring};
 use recoup::pipeline::ContentSettings;
 use serde::Deserialize;
@@ -26,6 +28,8 @@ struct File {
     threads: Option<u16>,
     #[serde(default)]
     import: ImportSection,
+    #[serde(default)]
+    environments: BTreeMap<String, PathBuf>,
 }
 
 /// `[import]`
@@ -44,8 +48,14 @@ pub(crate) struct Settings {
     pub project: PathBuf,
     /// The project folder, as commands should name it.
     pub project_name: String,
+    /// Whether the user named the project folder.
+    pub is_project_named: bool,
     pub out: PathBuf,
     pub threads: usize,
+    /// Folders of environments, by the names that runs record.
+    pub environments: BTreeMap<String, PathBuf>,
+    /// Whether the network is forbidden.
+    pub offline: bool,
     import: ImportSection,
 }
 
@@ -54,12 +64,17 @@ impl Settings {
     pub(crate) fn resolve(global: &Global, out: Option<&Path>) -> Result<Self, Failure> {
         let file = read_file(global.config.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let project = global.project.clone().or(file.project).unwrap_or_else(|| PROJECT_DEFAULT.into());
+        let named = global.project.clone().or(file.project);
+        let is_project_named = named.is_some();
+        let project = named.unwrap_or_else(|| PROJECT_DEFAULT.into());
         Ok(Self {
+            is_project_named,
             project_name: project.to_string_lossy().into_owned(),
             project,
             out: out.map(Path::to_path_buf).or(file.out).unwrap_or_else(|| OUT_DEFAULT.into()),
             threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
+            environments: file.environments,
+            offline: global.offline,
             import: file.import,
         })
     }
@@ -67,6 +82,11 @@ impl Settings {
     /// The settings that decide content, without an import's own flags.
     pub(crate) fn content(&self) -> ContentSettings {
         ContentSettings::of(&self.import_options(&OutcomeArgs::default()))
+    }
+
+    /// Puts the head before an answer that is made from no run.
+    pub(crate) fn answer<T: Body>(&self, body: T) -> Artifact<T> {
+        Artifact::new(Provenance::new(self.content().hash(), String::new()), body)
     }
 
     /// Options of an import.
@@ -97,7 +117,7 @@ fn read_file(named: Option<&Path>) -> Result<File, Failure> {
         .map_err(|error| Failure::user(format!("cannot read settings `{}`: {error}", path.display())))?;
     toml::from_str(&text).map_err(|error| {
         Failure::user(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
-            .hint("known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, `licence`")
+            .hint("known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, `licence`; in `[environments]`, names and folders")
     })
 }
 

@@ -5,9 +5,15 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::artifact::Body;
+use crate::environments::{Identity, Score};
+use crate::evaluation::attribution::Attribution;
 use crate::judges::quality::Quality;
-use crate::pipeline::{AtifExport, Diagnosing, Summary};
+use crate::models::{Amount, Estimate, Finish, LedgerLine, Usage};
+use crate::pipeline::{AtifExport, Diagnosing, FlipAgreement, Injecting, Replaying, Summary};
+use crate::replay::ReplaySummary;
+use crate::rollout;
 use crate::store::{ForgetReport, GcReport, Stats, VerifyReport};
+use crate::synthesis::admission::Admission;
 use crate::trajectory::Trajectory;
 use crate::verdict::{Decision, PersonReview, Verdict};
 
@@ -62,6 +68,10 @@ pub struct ExportedRows<'a> {
     pub out: &'a str,
 }
 
+impl Body for ModelAnswer<'_> {
+    const FORMAT: &'static str = "recoup.answer";
+}
+
 impl Body for ExportedRows<'_> {
     const FORMAT: &'static str = "recoup.exported-rows";
 }
@@ -74,6 +84,212 @@ pub struct Shown {
     pub trajectory: Trajectory,
     /// The verdicts in force.
     pub verdicts: Vec<Verdict>,
+}
+
+/// What a policy has done in an environment (`collect`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Collected<'a> {
+    /// Runs that were asked for, all of which are now stored.
+    pub episodes: u64,
+    /// Those that were made by this call.
+    pub new: u64,
+    /// Runs that a verifier passed.
+    pub success: Success,
+    /// Runs by how they ended.
+    pub end_modes: &'a BTreeMap<String, u64>,
+    /// Runs that an error of the environment or the policy ended, by its code.
+    pub errors: BTreeMap<&'a str, u64>,
+}
+
+/// How many runs passed.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Success {
+    /// Runs that a verifier passed.
+    pub passed: u64,
+    /// Runs that a verifier scored: all but those that an error ended.
+    pub n: u64,
+    /// Their quotient.
+    pub rate: f64,
+    /// Lower bound at 95 % (Wilson).
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+impl<'a> From<&'a rollout::Collected> for Collected<'a> {
+    fn from(collected: &'a rollout::Collected) -> Self {
+        let success = collected.success();
+        Self {
+            episodes: collected.episodes,
+            new: collected.new,
+            success: Success {
+                passed: collected.passed,
+                n: collected.scored,
+                rate: success.rate,
+                low: success.low,
+                high: success.high,
+            },
+            end_modes: &collected.end_modes,
+            errors: collected.errors.iter().map(|(code, (count, _))| (code.as_str(), *count)).collect(),
+        }
+    }
+}
+
+/// What would be collected (`collect --dry-run`).
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CollectPlan {
+    /// Runs that are asked for.
+    pub episodes: u64,
+    /// Those that are not in the project yet.
+    pub new: u64,
+}
+
+/// What matched arms have shown (`replay`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Replayed<'a> {
+    /// What the pairs show together.
+    #[serde(flatten)]
+    pub summary: &'a ReplaySummary,
+    /// Runs looked at.
+    pub runs: u64,
+    /// Pairs made by this call, unsupported ones included.
+    pub new: u64,
+    /// Runs whose score or observations could not be reproduced.
+    pub regraded: u64,
+    /// Diagnoses by the rung that they stand on.
+    pub claims: &'a BTreeMap<&'static str, u64>,
+    /// Sweeps that were made or found.
+    pub sweeps: u64,
+    /// Sweeps that found a decisive turn.
+    pub decisive: u64,
+}
+
+impl<'a> From<&'a Replaying> for Replayed<'a> {
+    fn from(done: &'a Replaying) -> Self {
+        Self {
+            summary: &done.summary,
+            runs: done.runs,
+            new: done.new,
+            regraded: done.regraded,
+            claims: &done.claims,
+            sweeps: done.decisive.1,
+            decisive: done.decisive.0,
+        }
+    }
+}
+
+/// What would be re-executed (`replay --dry-run`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReplayPlanned {
+    /// Runs.
+    pub runs: u64,
+    /// Runs by the name of their environment.
+    pub environments: BTreeMap<String, u64>,
+    /// Most continuations.
+    pub continuations_max: u64,
+}
+
+/// An environment that comes with the program (`env list`); one a line, without a head.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Listed<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The version that runs record.
+    pub version: String,
+    /// One line about it.
+    pub description: &'a str,
+    /// What kind of tools it offers.
+    pub interface: &'a str,
+    /// Kinds of task.
+    pub families: &'a [String],
+    /// Licence of its text.
+    pub licence: &'a str,
+    /// Hash of everything that decides its behavior.
+    pub hash: String,
+}
+
+impl<'a> From<&'a Identity> for Listed<'a> {
+    fn from(identity: &'a Identity) -> Self {
+        let manifest = &identity.manifest;
+        Self {
+            name: &manifest.name,
+            version: identity.version(),
+            description: &manifest.description,
+            interface: &manifest.interface,
+            families: &manifest.families,
+            licence: &manifest.licence,
+            hash: identity.hash.to_string(),
+        }
+    }
+}
+
+/// An environment with its version.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Versioned<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The version that runs record.
+    pub version: String,
+}
+
+impl<'a> From<&'a Identity> for Versioned<'a> {
+    fn from(identity: &'a Identity) -> Self {
+        Self { name: &identity.manifest.name, version: identity.version() }
+    }
+}
+
+/// How a task that was played by hand ended: the last line of `env play`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Played<'a> {
+    /// Where.
+    pub environment: Versioned<'a>,
+    /// Seed of the task.
+    pub seed: u64,
+    /// Its difficulty.
+    pub difficulty: u8,
+    /// Its family.
+    pub family: &'a str,
+    /// Steps taken.
+    pub steps: u64,
+    /// What the verifier says.
+    #[serde(flatten)]
+    pub score: &'a Score,
+}
+
+/// Tasks that were written for other programs (`env export`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ExportedTasks<'a> {
+    /// Name of the environment.
+    pub package: &'a str,
+    /// Who reads them: `harbor` or `verifiers`.
+    pub to: &'static str,
+    /// Number of tasks.
+    pub tasks: u64,
+    /// Number of files.
+    pub files: u64,
+    /// Files that were not there yet.
+    pub new: u64,
+    /// The folder.
+    pub out: String,
+}
+
+/// What is served, and where (`env serve`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Serving<'a> {
+    /// Name and version of the environment.
+    pub environment: &'a str,
+    /// Where to.
+    pub url: &'a str,
 }
 
 /// A run shown without outcome and verdicts (`review`); one a line, without a head.
@@ -154,6 +370,62 @@ pub enum Origin {
     Machine,
     /// An environment that was named.
     Environment,
+    /// A model's provider.
+    Provider,
+}
+
+/// What a model answered (`ask`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ModelAnswer<'a> {
+    /// The model that was asked.
+    pub model: &'a str,
+    /// The model that answered, as the provider names it.
+    pub answered_by: &'a str,
+    /// Its answer.
+    pub text: &'a str,
+    /// Its reasoning, where the provider gives it apart.
+    pub reasoning: Option<&'a str>,
+    /// Why the answer ended.
+    pub finish: Finish,
+    /// Tokens, as the provider counts them.
+    pub usage: Option<Usage>,
+    /// Money, in dollars; `None` without a price.
+    pub cost_usd: Option<f64>,
+    /// Time until the answer was whole, in milliseconds.
+    pub latency_ms: u64,
+}
+
+/// An answer to one of several questions (`ask --prompts`); one a line, without a head.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NumberedAnswer<'a> {
+    /// Which question, from 0.
+    pub index: usize,
+    /// The answer; `None` where there is none.
+    pub text: Option<&'a str>,
+    /// Why the answer ended.
+    pub finish: Option<Finish>,
+    /// Why there is no answer.
+    pub error: Option<String>,
+}
+
+/// What several questions took (`ask --prompts`): the last line.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Questioned {
+    /// Questions.
+    pub prompts: u64,
+    /// Questions without an answer.
+    pub failed: u64,
+    /// Questions that the model answered now.
+    pub calls: u64,
+    /// Questions that were answered from before.
+    pub cached: u64,
+    /// What was spent now.
+    pub spent: Amount,
+    /// What it took, by stage and model.
+    pub ledger: Vec<LedgerLine>,
 }
 
 macro_rules! bodies {
@@ -176,4 +448,17 @@ bodies! {
     Shown: "recoup.run",
     AtifExport: "recoup.export",
     Reviewed: "recoup.reviewing",
+    Collected<'_>: "recoup.collected",
+    CollectPlan: "recoup.collect-plan",
+    Replayed<'_>: "recoup.replayed",
+    ReplayPlanned: "recoup.replay-plan",
+    Injecting: "recoup.injected",
+    Admission: "recoup.admission",
+    Played<'_>: "recoup.played",
+    ExportedTasks<'_>: "recoup.exported-tasks",
+    Serving<'_>: "recoup.serving",
+    Estimate: "recoup.estimate",
+    Questioned: "recoup.questioned",
+    Attribution: "recoup.attribution",
+    FlipAgreement: "recoup.flip-agreement",
 }

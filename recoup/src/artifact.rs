@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::Hash;
+use crate::json::Json;
+
 /// Program and version that artifacts name.
 pub const PRODUCER: &str = concat!("recoup ", env!("CARGO_PKG_VERSION"));
 
@@ -22,6 +25,13 @@ impl Provenance {
     pub fn new(config_hash: String, inputs_hash: String) -> Self {
         Self { producer: PRODUCER.to_owned(), config_hash, inputs_hash }
     }
+}
+
+/// Hash of the settings that decide content; equal ones have equal hashes.
+pub fn config_hash<T: Serialize>(settings: &T) -> String {
+    // Settings have string keys and finite numbers, so there always is a canonical form.
+    Json::from_serialize(settings)
+        .map_or_else(|_| String::new(), |settings| Hash::of(settings.as_str().as_bytes()).to_string())
 }
 
 /// A body behind the head that every artifact has. Keys of the body are only ever added within one

@@ -73,6 +73,8 @@ failpoints! {
     Verdicts "verdicts"
     /// Tasks that a stage has finished.
     Done "done"
+    /// An answer of a model.
+    Reply "reply"
     /// Rows of forgotten runs.
     Forget "forget"
     /// The end of forgetting.

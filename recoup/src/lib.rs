@@ -11,7 +11,8 @@
 //! 3. judging and acting: [`statistics`], [`judges`] (models that give an opinion), [`rollout`], [`replay`];
 //! 4. stages: [`triage`] says whose failure it was, [`diagnosis`] where it went wrong, [`synthesis`] which
 //!    environments may train;
-//! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`report`] explains;
+//! 5. outlets: [`views`] build training examples, [`exporters`] write files, [`evaluation`] measures, [`report`]
+//!    explains;
 //! 6. [`pipeline`]: the stages in order; [`answers`]: what commands say to programs.
 //!
 //! ```
@@ -72,6 +73,7 @@ pub mod synthesis;
 
 pub mod views;
 
+pub mod evaluation;
 pub mod exporters;
 pub mod report;
 

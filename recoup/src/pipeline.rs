@@ -9,6 +9,7 @@
 //! Each stage does only what is new: an import knows the runs it has, the diagnosis the tasks it has
 //! finished, and the outlets are left as they are while nothing they were made from has changed.
 
+mod attribution;
 mod diagnose;
 mod export;
 mod import;
@@ -18,6 +19,7 @@ mod labelled;
 mod outcomes;
 mod outlets;
 mod replay;
+mod replies;
 mod review;
 mod settings;
 mod summary;
@@ -25,6 +27,7 @@ mod worlds;
 
 use std::path::Path;
 
+pub use self::attribution::{AttributionConfig, FlipAgreement, attribution, flip_agreement};
 pub use self::diagnose::{Diagnosing, diagnose};
 pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
@@ -63,9 +66,9 @@ pub struct PipelineConfig<'a> {
 }
 
 /// Judges that the main job asks.
-pub struct Consulted<'a> {
+pub struct Consulted<'a, 'p> {
     /// Whom, about what.
-    pub plan: &'a JudgingPlan<'a>,
+    pub plan: &'a JudgingPlan<'p>,
     /// Whether they may be asked, now that the runs are known: what it costs is known then.
     pub consent: &'a mut dyn FnMut(&Store) -> bool,
 }
@@ -111,7 +114,7 @@ pub fn run(
     problems: Vec<SourceProblem>,
     config: &PipelineConfig<'_>,
     opener: Opener<'_>,
-    judges: Option<Consulted<'_>>,
+    judges: Option<Consulted<'_, '_>>,
     reporter: &mut dyn Reporter,
 ) -> Result<(Summary, Imported), PipelineError> {
     let imported = import(store, sources, problems, config, reporter)?;

@@ -7,14 +7,21 @@ use std::path::Path;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::answers::{Blind, Exported, ExportedRows, Failed, Formats, Found, Labelled, Reviewed, Shown};
+use crate::answers::{
+    Blind, CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled,
+    Listed, ModelAnswer, NumberedAnswer, Played, Questioned, ReplayPlanned, Replayed, Reviewed, Serving,
+    Shown,
+};
 use crate::artifact::{Artifact, Body, pretty};
+use crate::evaluation::attribution::Attribution;
 use crate::exporters::Manifest;
 use crate::id::Hash;
 use crate::json::Json;
-use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, Summary};
+use crate::models::Estimate;
+use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Summary};
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
+use crate::synthesis::admission::Admission;
 
 impl JsonSchema for Hash {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -70,9 +77,25 @@ fn the_schemas_are_those_of_the_types() {
         ("labelling", artifact::<Labelled>()),
         ("exported", artifact::<Exported<'_>>()),
         ("exported_rows", artifact::<ExportedRows<'_>>()),
+        ("attribution", artifact::<Attribution>()),
+        ("flip_agreement", artifact::<FlipAgreement>()),
         ("run", artifact::<Shown>()),
         ("reviewing", artifact::<Reviewed>()),
         ("blind", schema::<Blind<'_>>()),
+        ("collected", artifact::<Collected<'_>>()),
+        ("collect_plan", artifact::<CollectPlan>()),
+        ("replayed", artifact::<Replayed<'_>>()),
+        ("replay_plan", artifact::<ReplayPlanned>()),
+        ("injected", artifact::<Injecting>()),
+        ("admission", artifact::<Admission>()),
+        ("played", artifact::<Played<'_>>()),
+        ("exported_tasks", artifact::<ExportedTasks<'_>>()),
+        ("serving", artifact::<Serving<'_>>()),
+        ("environment", schema::<Listed<'_>>()),
+        ("answer", artifact::<ModelAnswer<'_>>()),
+        ("numbered_answer", schema::<NumberedAnswer<'_>>()),
+        ("questioned", artifact::<Questioned>()),
+        ("estimate", artifact::<Estimate>()),
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
         ("error", schema::<Failed<'_>>()),

@@ -1,5 +1,7 @@
 //! `recoup collect`: lets a policy act in an environment and keeps its runs.
 
+use recoup::answers::{self, CollectPlan};
+use recoup::environments::bundled;
 use recoup::rollout::{self, Collected, Keep, Pending, Plan, policies};
 use recoup::store::{Store, StoreError};
 
@@ -30,7 +32,13 @@ pub(crate) fn collect(flags: &CollectArgs, settings: &Settings, printer: Printer
             opened => Some(opened?),
         };
         let pending = rollout::pending(store.as_ref(), environment.identity(), &*policy, &plan)?;
-        say_pending(&pending, flags, printer);
+        if printer.is_json() {
+            let (known, new) = (pending.known.len() as u64, pending.missing.len() as u64);
+            let planned = CollectPlan { episodes: known + new, new };
+            printer.json(&environment::answer(&*environment, &(policy.name(), &plan), planned));
+        } else {
+            say_pending(&pending, flags, printer);
+        }
         return Ok(Ended::Done);
     }
     // A plan that cannot be carried out makes no project.
@@ -47,16 +55,25 @@ pub(crate) fn collect(flags: &CollectArgs, settings: &Settings, printer: Printer
         &mut progress,
     )?;
     progress.finish();
-    say_collected(&collected, flags, printer);
+    if printer.is_json() {
+        let answer = answers::Collected::from(&collected);
+        printer.json(&environment::answer(&*environment, &(policy.name(), &plan), answer));
+    } else {
+        say_collected(&collected, flags, printer);
+    }
+    for (code, (count, message)) in &collected.errors {
+        printer.warn(format_args!("{} ended by an error ({code}): {message}", runs(*count as usize)));
+    }
+    let name = &environment.identity().manifest.name;
+    if bundled::files(name).is_none() {
+        let folder = &flags.env;
+        printer.note(format_args!("`recoup replay --environment {name}={folder}` re-executes these runs"));
+    }
     Ok(if collected.errors.is_empty() { Ended::Done } else { Ended::Partly })
 }
 
 fn say_pending(pending: &Pending, flags: &CollectArgs, printer: Printer) {
     let (missing, known) = (pending.missing.len(), pending.known.len());
-    if printer.is_json() {
-        printer.json(&serde_json::json!({ "episodes": missing + known, "new": missing }));
-        return;
-    }
     printer.line(format_args!(
         "{} of `{}` in {}: {missing} to make, {known} in the project already",
         runs(missing + known),
@@ -67,40 +84,22 @@ fn say_pending(pending: &Pending, flags: &CollectArgs, printer: Printer) {
 
 fn say_collected(collected: &Collected, flags: &CollectArgs, printer: Printer) {
     let success = collected.success();
-    if printer.is_json() {
-        printer.json(&serde_json::json!({
-            "episodes": collected.episodes,
-            "new": collected.new,
-            "success": {
-                "passed": collected.passed,
-                "n": collected.scored,
-                "rate": success.rate,
-                "low": success.low,
-                "high": success.high,
-            },
-            "end_modes": collected.end_modes,
-        }));
-    } else {
-        let percent = |share: f64| format!("{:.1}", 100.0 * share);
-        printer.line(format_args!(
-            "{} of `{}` in {}, {} new: {} of {} passed, {} % [{}, {}]",
-            runs(collected.episodes as usize),
-            flags.policy,
-            flags.env,
-            collected.new,
-            collected.passed,
-            collected.scored,
-            percent(success.rate),
-            percent(success.low),
-            percent(success.high),
-        ));
-        let modes: Vec<String> =
-            collected.end_modes.iter().map(|(mode, count)| format!("{count} {mode}")).collect();
-        if !modes.is_empty() {
-            printer.line(format_args!("ended: {}", modes.join(", ")));
-        }
-    }
-    for (code, (count, message)) in &collected.errors {
-        printer.warn(format_args!("{} ended by an error ({code}): {message}", runs(*count as usize)));
+    let percent = |share: f64| format!("{:.1}", 100.0 * share);
+    printer.line(format_args!(
+        "{} of `{}` in {}, {} new: {} of {} passed, {} % [{}, {}]",
+        runs(collected.episodes as usize),
+        flags.policy,
+        flags.env,
+        collected.new,
+        collected.passed,
+        collected.scored,
+        percent(success.rate),
+        percent(success.low),
+        percent(success.high),
+    ));
+    let modes: Vec<String> =
+        collected.end_modes.iter().map(|(mode, count)| format!("{count} {mode}")).collect();
+    if !modes.is_empty() {
+        printer.line(format_args!("ended: {}", modes.join(", ")));
     }
 }

@@ -1,10 +1,12 @@
 //! The verbs: one file each.
 
+pub(crate) mod ask;
 pub(crate) mod collect;
 pub(crate) mod diagnose;
 pub(crate) mod env;
 pub(crate) mod env_worker;
 mod environment;
+pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod gc;

@@ -125,7 +125,7 @@ impl<'a> Panel<'a> {
         let mut estimate = Estimate::default();
         let models = self.asking.models();
         if self.flags.spend.dry_run || models.iter().any(|model| model.host().is_some()) {
-            pipeline::first_questions(store, plan, &mut |run, question| {
+            pipeline::first_questions::<Failure>(store, plan, &mut |run, question| {
                 // Who reviews reads as much as who proposes, and was asked where the proposer was.
                 if let Some(first) = models.first()
                     && first.is_kept(question)?
@@ -133,7 +133,10 @@ impl<'a> Panel<'a> {
                     estimate.cached += models.len() as u64;
                     return Ok(());
                 }
-                models.iter().try_for_each(|model| Ok(estimate.add(model, question, Some(run))?))
+                for model in models {
+                    estimate.add(model, question, Some(run))?;
+                }
+                Ok(())
             })?;
         }
         announce(&estimate, &self.flags.spend, settings, printer)
@@ -217,10 +220,9 @@ pub(super) fn say_quality(quality: &Quality, printer: Printer) {
 pub(super) fn ended(done: &Diagnosing, printer: Printer) -> Result<Ended, Failure> {
     let Some(judging) = &done.judging else { return Ok(Ended::Done) };
     if done.runs == 0
-        && let Some((error, _)) = judging.errors.iter().max_by_key(|(_, count)| **count)
+        && let Some(error) = &judging.first_error
     {
-        return Err(Failure::provider(format!("no run could be judged: {error}"))
-            .hint("nothing was decided and nothing is lost; the same command goes on"));
+        return Err(error.clone().into());
     }
     for (error, count) in &judging.errors {
         printer.warn(format_args!("{} not judged: {error}", runs(*count as usize)));

@@ -1,9 +1,10 @@
 //! Opening the project folder.
 
-use recoup::artifact::{Artifact, Body, Provenance};
+use recoup::artifact::{Artifact, Body, Provenance, config_hash};
 use recoup::id::TrajectoryId;
 use recoup::pipeline::ContentSettings;
 use recoup::store::{Store, StoreError};
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -29,15 +30,24 @@ fn within(settings: &Settings, error: StoreError) -> Failure {
     }
 }
 
-/// Who answers, from what; without the inputs' hash where the project is damaged.
+/// Who answers, from what.
 pub(super) fn provenance(store: &Store, settings: &ContentSettings) -> Provenance {
-    let inputs = store.fingerprint().map_or_else(|_| String::new(), |hash| hash.to_string());
-    Provenance::new(settings.hash(), inputs)
+    Provenance::new(settings.hash(), inputs_hash(store))
+}
+
+/// Hash of the project's content; empty where it is damaged.
+fn inputs_hash(store: &Store) -> String {
+    store.fingerprint().map_or_else(|_| String::new(), |hash| hash.to_string())
 }
 
 /// Puts the head before what a command answers, where no flags of its own decide content.
 pub(super) fn answer<T: Body>(store: &Store, settings: &Settings, body: T) -> Artifact<T> {
     Artifact::new(provenance(store, &settings.content()), body)
+}
+
+/// Puts the head before what a command answers whose own flags decide content.
+pub(super) fn answer_as<T: Body>(store: &Store, flags: &impl Serialize, body: T) -> Artifact<T> {
+    Artifact::new(Provenance::new(config_hash(flags), inputs_hash(store)), body)
 }
 
 /// The runs whose ids start as given, in that order.

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use recoup::environments::bundled;
+use recoup::answers::{ReplayPlanned, Replayed};
+use recoup::environments::Fault;
 use recoup::id::TrajectoryId;
 use recoup::pipeline::{self, Injecting, ReplayConfig, Replaying};
-use recoup::replay::{ArmRate, Comparison, Group, Proposer, ReplayPlan, SweepPlan, parse_candidates};
+use recoup::replay::{Group, Proposer, ReplayError, ReplayPlan, SweepPlan, parse_candidates};
 use recoup::rollout::{Policy, policies};
 use recoup::store::Store;
 use recoup::verdict::Arm;
 use recoup::visible::visible_line;
-use serde::Serialize;
 
-use super::project;
+use super::{environment, project};
 use crate::Ended;
 use crate::args::ReplayArgs;
 use crate::clock::now;
@@ -30,12 +30,13 @@ pub(crate) fn replay(flags: &ReplayArgs, settings: &Settings, printer: Printer) 
     let mut arms = flags.arms.clone();
     arms.sort_unstable();
     arms.dedup();
+    let known = environment::Known::of(&flags.worlds, settings)?;
     let mut store = project::open(settings)?;
     let now = now();
     let config = ReplayConfig {
         plan: ReplayPlan { arms, continuations: flags.continuations, seed: flags.seed, proposer },
         sweep: flags.sweep.then(SweepPlan::default),
-        opener: &bundled::open,
+        opener: &|name| known.open(name),
         policy: policy.as_deref(),
         threads: settings.threads,
         now: &now,
@@ -55,7 +56,8 @@ pub(crate) fn replay(flags: &ReplayArgs, settings: &Settings, printer: Printer) 
     let done = pipeline::replay(&mut store, &ids, &config, &mut progress)?;
     progress.finish();
     if printer.is_json() {
-        printer.json(&Printed::of(&done));
+        let flags = (&config.plan, config.sweep, policy.as_deref().map(Policy::name));
+        printer.json(&project::answer_as(&store, &flags, Replayed::from(&done)));
     } else {
         say(&done, printer);
     }
@@ -89,7 +91,8 @@ fn inject(
     let done = pipeline::inject(store, count, config, &mut progress)?;
     progress.finish();
     if printer.is_json() {
-        printer.json(&done);
+        let flags = (count, config.plan.seed, config.policy.map(Policy::name));
+        printer.json(&project::answer_as(store, &flags, done));
         return Ok(Ended::Done);
     }
     let Injecting { tried, kept, unsupported, diagnosed, exact, within_one } = done;
@@ -121,9 +124,10 @@ fn dry_run(
     }
     let continuations = ids.len() * flags.arms.len() * flags.continuations as usize;
     if printer.is_json() {
-        printer.json(&serde_json::json!({
-            "runs": ids.len(), "environments": environments, "continuations_max": continuations,
-        }));
+        let planned =
+            ReplayPlanned { runs: ids.len() as u64, environments, continuations_max: continuations as u64 };
+        let flags = (&flags.arms, flags.continuations, policy.map(Policy::name));
+        printer.json(&project::answer_as(store, &flags, planned));
         return Ok(Ended::Done);
     }
     let by = policy.map_or("the policies that acted in them", |policy| policy.name());
@@ -137,47 +141,6 @@ fn dry_run(
     Ok(Ended::Done)
 }
 
-/// The last line of standard output under `--json`; keys are only ever added.
-#[derive(Serialize)]
-struct Printed<'a> {
-    pairs: u64,
-    tasks: u64,
-    unsupported: u64,
-    arms: &'a BTreeMap<&'static str, ArmRate>,
-    differences: &'a BTreeMap<String, Comparison>,
-    design_effect: Option<f64>,
-    runs: u64,
-    new: u64,
-    regraded: u64,
-    reasons: &'a BTreeMap<String, u64>,
-    claims: &'a BTreeMap<&'static str, u64>,
-    sweeps: u64,
-    decisive: u64,
-    groups: &'a [Group],
-}
-
-impl<'a> Printed<'a> {
-    fn of(done: &'a Replaying) -> Self {
-        let summary = &done.summary;
-        Self {
-            pairs: summary.pairs,
-            tasks: summary.tasks,
-            unsupported: summary.unsupported,
-            arms: &summary.arms,
-            differences: &summary.differences,
-            design_effect: summary.design_effect,
-            runs: done.runs,
-            new: done.new,
-            regraded: done.regraded,
-            reasons: &summary.reasons,
-            claims: &done.claims,
-            sweeps: done.decisive.1,
-            decisive: done.decisive.0,
-            groups: &summary.groups,
-        }
-    }
-}
-
 fn say(done: &Replaying, printer: Printer) {
     let summary = &done.summary;
     let supported: u64 = summary.groups.iter().map(|group| group.pairs).sum();
@@ -189,6 +152,12 @@ fn say(done: &Replaying, printer: Printer) {
     ));
     for (code, count) in summary.reasons.iter().take(LISTED_MAX) {
         printer.line(format_args!("  {count} unsupported: {code}"));
+    }
+    if summary.reasons.contains_key(ReplayError::UNKNOWN_ENVIRONMENT) {
+        printer.note("`--environment NAME=DIR` names the folder of an environment that runs record");
+    }
+    if summary.reasons.contains_key(Fault::Unsupported.code()) {
+        printer.note(environment::TRUST_HINT);
     }
     if done.decisive.1 > 0 {
         let (found, of) = done.decisive;

@@ -1,14 +1,13 @@
 //! `recoup run`: the main job.
 
 use recoup::artifact::Artifact;
-use recoup::environments::bundled;
 use recoup::pipeline::{self, Consulted, JudgingPlan, Summary};
 use recoup::store::Store;
 use recoup::verdict::Party;
 
 use super::import::{Input, ended, say_imported, say_problems};
 use super::panel::{self, Choice, Panel};
-use super::project;
+use super::{environment, project};
 use crate::Ended;
 use crate::args::RunArgs;
 use crate::clock::now;
@@ -21,6 +20,7 @@ use crate::settings::Settings;
 pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
     input.require_runs()?;
+    let known = environment::Known::of(&flags.worlds, settings)?;
     // Said before the work, not after it.
     pipeline::require_own(&settings.out)?;
     let mut store = project::create_or_open(settings)?;
@@ -42,7 +42,15 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         };
         let judges = plan.map(|plan| Consulted { plan, consent: &mut consent });
         let problems = input.problems.clone();
-        pipeline::run(&mut store, &input.sources, problems, &config, &bundled::open, judges, &mut progress)
+        pipeline::run(
+            &mut store,
+            &input.sources,
+            problems,
+            &config,
+            &|name| known.open(name),
+            judges,
+            &mut progress,
+        )
     };
     let choice = Choice { resume: true, ..Choice::default() };
     let (mut summary, imported) = match &panel {
@@ -51,6 +59,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     };
     progress.finish();
     summary.report = Some(settings.out.join("report.html").to_string_lossy().into_owned());
+    let judged = summary.judged.clone();
     if printer.is_json() {
         printer.json(&Artifact::new(project::provenance(&store, &config.settings), summary));
     } else {
@@ -58,7 +67,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         say_done(&summary, settings, printer);
     }
     say_problems(&imported, printer);
-    let judged = match (&panel, &summary.judged) {
+    let judged = match (&panel, &judged) {
         (Some(panel), Some(judged)) => {
             panel.say(judged, printer);
             panel::ended(judged, printer)?

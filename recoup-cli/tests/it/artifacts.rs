@@ -46,3 +46,34 @@ fn artifacts_start_with_their_head() {
     }
     assert_head(&file("atif/export.manifest.json"), "the export's manifest");
 }
+
+#[test]
+fn answers_about_environments_start_with_their_head() {
+    let bench = Bench::new();
+    let collect = ["collect", "--env", "quest", "--policy", "weak:wrong-variant@0.5", "--tasks", "3"];
+    let commands: [&[&str]; 7] = [
+        &[&collect[..], &["--dry-run"]].concat(),
+        &collect,
+        &["replay", "--dry-run"],
+        &["replay", "--candidate", "expert", "--sweep"],
+        &["replay", "--inject", "1"],
+        &["env", "check", "quest", "--seeds", "1", "--cheater-seeds", "1"],
+        &["env", "play", "quest"],
+    ];
+    for command in commands {
+        let answer = match bench.output(&[command, &["--json"]].concat()) {
+            // So few seeds need not admit it.
+            output if matches!(output.status.code(), Some(0 | 1)) => output.stdout,
+            output => panic!("{}", bench.render(&output)),
+        };
+        let last = String::from_utf8(answer).unwrap();
+        assert_head(&serde_json::from_str(last.lines().last().unwrap()).unwrap(), &command.join(" "));
+    }
+    // What another policy did is another answer.
+    let hash = |policy| {
+        let line = ["collect", "--env", "quest", "--policy", policy, "--tasks", "1", "--dry-run", "--json"];
+        bench.json(&line, 0)["config_hash"].clone()
+    };
+    assert_eq!(hash("expert"), hash("expert"));
+    assert_ne!(hash("expert"), hash("random"));
+}

@@ -2,6 +2,7 @@
 #![cfg(debug_assertions)]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use recoup::failpoint::{Failpoint, Side};
 use serde_json::Value;
@@ -12,11 +13,10 @@ use crate::bench::{Bench, chat_line};
 const LARGE: usize = 20_100;
 
 /// Which command reaches a failpoint, after an import of everything where `true`.
-fn command(point: Failpoint) -> Option<(bool, &'static [&'static str])> {
-    Some(match point {
-        // There is no older format yet that the program could meet; the store tests this one itself.
-        Failpoint::Backup => return None,
-        Failpoint::Migration
+fn command(point: Failpoint) -> (bool, &'static [&'static str]) {
+    match point {
+        Failpoint::Backup
+        | Failpoint::Migration
         | Failpoint::Import
         | Failpoint::ImportAhead
         | Failpoint::Join
@@ -26,10 +26,11 @@ fn command(point: Failpoint) -> Option<(bool, &'static [&'static str])> {
             (true, &["run", "runs", "--out", "out"])
         }
         Failpoint::Export => (true, &["export", "--format", "atif", "--out", "out"]),
+        Failpoint::Reply => (true, &["ask", "scripted:answers.jsonl", "--prompts", "questions.jsonl"]),
         Failpoint::Forget | Failpoint::Forgotten | Failpoint::Sweep | Failpoint::Repack => {
             (true, &["forget", "--matching", "SECRET", "--yes"])
         }
-    })
+    }
 }
 
 fn inputs(point: Failpoint) -> Bench {
@@ -44,6 +45,12 @@ fn inputs(point: Failpoint) -> Bench {
         let large = format!("{{\"id\":\"large\",\"messages\":[{}]}}\n", vec![turn; LARGE].join(","));
         bench.write("runs/b-large.jsonl", large);
     }
+    if point == Failpoint::Backup {
+        let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recoup/tests/fixtures/store/v1.sqlite");
+        bench.write(".recoup/store.sqlite", std::fs::read(old).unwrap());
+    }
+    bench.write("answers.jsonl", "{\"answer\":\"SECRET\"}\n");
+    bench.write("questions.jsonl", "\"what?\"\n");
     // Names its run in another file, so it waits for it.
     bench.write(
         "runs/c-labels.json",
@@ -70,11 +77,14 @@ fn state(bench: &Bench) -> (Vec<Value>, BTreeMap<String, Vec<u8>>) {
 fn a_command_stopped_at_any_failpoint_goes_on() {
     let mut expected = BTreeMap::new();
     for point in Failpoint::ALL {
-        let Some((imported, arguments)) = command(*point) else { continue };
+        let (imported, arguments) = command(*point);
         for side in Side::ALL {
             let bench = inputs(*point);
             if imported {
                 bench.output(&["import", "runs"]);
+            }
+            if arguments[0] == "forget" {
+                bench.output(&["ask", "scripted:answers.jsonl", "--prompts", "questions.jsonl"]);
             }
             let name = format!("{}-{}", side.as_str(), point.as_str());
             let stopped = bench.output(&[arguments, &["--stop-at", &name]].concat());
@@ -91,8 +101,9 @@ fn a_command_stopped_at_any_failpoint_goes_on() {
             assert_eq!(again.status.code(), Some(0), "{name}: {}", bench.render(&again));
             let verified = bench.output(&["verify"]);
             assert_eq!(verified.status.code(), Some(0), "{name}: {}", bench.render(&verified));
-            let undisturbed =
-                expected.entry((arguments, *point == Failpoint::ImportAhead)).or_insert_with(|| {
+            let undisturbed = expected
+                .entry((arguments, *point == Failpoint::ImportAhead, *point == Failpoint::Backup))
+                .or_insert_with(|| {
                     let bench = inputs(*point);
                     if imported {
                         bench.output(&["import", "runs"]);

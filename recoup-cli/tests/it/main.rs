@@ -20,8 +20,17 @@ mod serve;
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
 
+/// Runs re-executed in environments that are folders.
+#[cfg(unix)]
+mod folders;
+
+/// A model's server that breaks its promises.
+mod fault_server;
 /// Listing, showing, labelling, forgetting.
 mod look;
+
+/// Asking models: what they answer, what they cost, and what goes wrong.
+mod models;
 
 /// Failed runs re-executed, and repairs proved by matched arms.
 mod replay;

@@ -99,7 +99,8 @@ fn s3_author(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
     }
 }
 
-fn folded(name: &str) -> String {
+/// A name after NFKC and case folding.
+pub(crate) fn folded(name: &str) -> String {
     name.nfkc().collect::<String>().to_lowercase()
 }
 

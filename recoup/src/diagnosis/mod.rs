@@ -18,6 +18,7 @@ mod panel;
 mod run;
 mod schema;
 mod siblings;
+mod suspect;
 mod text_actions;
 mod words;
 
@@ -29,6 +30,7 @@ pub use self::judging::{JUDGE_VERSION, JudgingConfig, is_judged, judging_verdict
 pub use self::panel::{Answered, Judged, Known, RETRIES, Tried, judge};
 pub use self::run::{Message, Run, Step};
 pub use self::siblings::Divergence;
+pub use self::suspect::{Blamed, blamed};
 use crate::id::TrajectoryId;
 use crate::trajectory::{Citation, Status, Trajectory};
 use crate::triage;

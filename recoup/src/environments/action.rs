@@ -104,6 +104,7 @@ pub struct Exchange {
 
 /// A verifier's word on an end state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Score {
     /// True where the goal was reached.
     pub success: bool,

@@ -36,7 +36,7 @@ pub use self::chance::rand;
 pub use self::error::{EnvironmentError, Fault};
 pub use self::manifest::{Limits, Manifest};
 #[cfg(all(feature = "packages", unix))]
-pub use self::opening::{Opening, open};
+pub use self::opening::{Opening, open, open_folder};
 pub use self::state::{CheckpointKind, State};
 pub use self::task_spec::TaskSpec;
 

@@ -19,18 +19,15 @@ pub struct Opening {
     pub trust: bool,
 }
 
-/// Opens a bundled environment by its name, or the one in a folder: a package, which runs in this
-/// process where its bytes are those of a bundled one and in a worker else, or a bridge.
+/// Opens a bundled environment by its name, or the one in a folder.
 ///
 /// # Errors
-/// A [`Fault::Load`] where there is none, a [`Fault::Unsupported`] for a bridge without trust, and what
-/// loading reports.
+/// A [`Fault::Load`] where there is none, and as [`open_folder`].
 pub fn open(name: &str, opening: &Opening) -> Result<Box<dyn Environment>, EnvironmentError> {
     if let Some(bundled) = bundled::open(name) {
         return bundled;
     }
-    let folder = Path::new(name);
-    if !folder.join("environment.toml").is_file() {
+    if !Path::new(name).join("environment.toml").is_file() {
         let known: Vec<&str> = bundled::names().collect();
         let message = format!(
             "neither a bundled environment ({}) nor a folder with an environment.toml",
@@ -38,6 +35,15 @@ pub fn open(name: &str, opening: &Opening) -> Result<Box<dyn Environment>, Envir
         );
         return Err(EnvironmentError::new(name, Fault::Load, message));
     }
+    open_folder(Path::new(name), opening)
+}
+
+/// Opens the environment in a folder: a package, which runs in this process where its bytes are those of
+/// a bundled one and in a worker else, or a bridge.
+///
+/// # Errors
+/// A [`Fault::Unsupported`] for a bridge without trust, and what loading reports.
+pub fn open_folder(folder: &Path, opening: &Opening) -> Result<Box<dyn Environment>, EnvironmentError> {
     if !folder.join("environment.star").exists() {
         return Ok(Box::new(BridgeEnvironment::open(folder, opening)?));
     }

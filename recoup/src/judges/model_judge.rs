@@ -6,7 +6,7 @@ use super::answer::{opinion, opinion_schema, proposal, proposal_schema};
 use super::prompts::{DIAGNOSE, Prompt, REVIEW};
 use super::{Answer, Case, Judge, Opinion, Proposal, Refused, Shown, Spent};
 use crate::models::{
-    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelError, ModelIdentity, ReplySchema,
+    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelError, ModelIdentity, Price, ReplySchema,
 };
 use crate::trajectory::Citation;
 use crate::visible::visible_controls;
@@ -29,11 +29,13 @@ pub struct JudgeConfig {
     pub temperature: f64,
     /// Which of several answers to the same question is asked for, from 0.
     pub sample: u32,
+    /// What the model charges, where that is known.
+    pub price: Option<Price>,
 }
 
 impl Default for JudgeConfig {
     fn default() -> Self {
-        Self { window_tokens: 24_000, answer_tokens: 2_000, temperature: 0.0, sample: 0 }
+        Self { window_tokens: 24_000, answer_tokens: 2_000, temperature: 0.0, sample: 0, price: None }
     }
 }
 
@@ -89,7 +91,8 @@ impl<'a> ModelJudge<'a> {
             match self.model.complete(&request) {
                 Ok(reply) => {
                     let usage = reply.usage.unwrap_or_default();
-                    let spent = Spent { calls: 1, usage, cost_usd: None };
+                    let cost_usd = self.config.price.map(|price| price.of(usage).to_usd());
+                    let spent = Spent { calls: 1, usage, cost_usd };
                     return Ok((reply, shown, spent));
                 }
                 Err(error) if is_too_much(&error) && tokens / 2 >= WINDOW_TOKENS_MIN => tokens /= 2,

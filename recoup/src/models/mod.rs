@@ -1,15 +1,69 @@
 //! Models: who is asked, what is asked, and what an answer is.
 //!
-//! [`ChatModel`] is one blocking call. A stage that asks many questions hands them to a batch, which
-//! bounds how many are in flight, how much they may cost and how often they are tried again; the stage
-//! sees answers in the order of its questions. Nearly all tests use [`ScriptedModel`], whose answers are
-//! a list or a closure.
+//! [`ChatModel`] is one blocking call. A stage that asks many questions goes through [`Asking`]: it fans
+//! questions out ([`batch`]), looks each up among the answers that were paid for before ([`cached`]), keeps
+//! to the providers' limits and tries again ([`pacer`]), never passes the caps of a [`Budget`], and keeps a
+//! [`Ledger`]. The stage sees answers in the order of its questions. Nearly all tests use
+//! [`ScriptedModel`], whose answers are a list or a closure.
+//!
+//! A model is named by a [`ModelSpec`]. What speaks HTTP is behind the feature `models`.
 
+#[cfg(feature = "models")]
+mod answer;
+#[cfg(feature = "models")]
+mod anthropic;
+mod asking;
+pub mod batch;
+mod budget;
+pub mod cached;
+mod clock;
+mod estimate;
+mod family;
+mod ledger;
 mod message;
+pub mod pacer;
+mod prices;
+mod script_file;
 mod scripted;
+mod secret;
+mod spec;
+pub mod structured;
+pub mod tokens;
 
+#[cfg(feature = "models")]
+mod http;
+#[cfg(feature = "models")]
+mod http_date;
+#[cfg(feature = "models")]
+mod openai;
+#[cfg(feature = "models")]
+mod price_table;
+#[cfg(feature = "models")]
+mod responses;
+
+#[cfg(feature = "models")]
+pub use self::anthropic::AnthropicModel;
+pub use self::asking::{About, AskedModel, Asking, Rules};
+pub use self::budget::{Amount, Budget, Limits, Reservation};
+pub use self::clock::{Clock, ManualClock};
+pub use self::estimate::Estimate;
+pub use self::family::family_of;
+#[cfg(feature = "models")]
+pub use self::http::{Client, ClientOptions};
+pub use self::ledger::{Latency, Ledger, LedgerLine};
 pub use self::message::{ChatMessage, ChatReply, ChatRequest, Finish, ModelCall, ReplySchema, Role, Usage};
+#[cfg(feature = "models")]
+pub use self::openai::OpenAiModel;
+#[cfg(feature = "models")]
+pub use self::price_table::{PriceTable, PriceTableError};
+pub use self::prices::{Cost, Price};
+#[cfg(feature = "models")]
+pub use self::responses::ResponsesModel;
+pub use self::script_file::{ScriptFile, ScriptFileError};
 pub use self::scripted::ScriptedModel;
+pub use self::secret::Secret;
+pub use self::spec::{ModelSpec, SpecError, Wire};
+use self::spec::{authority, is_loopback};
 
 /// Answers conversations.
 pub trait ChatModel: Send + Sync {
@@ -37,9 +91,57 @@ pub struct ModelIdentity {
     pub family: String,
 }
 
+impl ModelIdentity {
+    /// Host and port it is reached at; `None` where nothing leaves the machine's memory.
+    pub fn host(&self) -> Option<&str> {
+        (!self.base_url.is_empty()).then(|| authority(&self.base_url))
+    }
+
+    /// Whether questions stay on this machine.
+    pub fn is_local(&self) -> bool {
+        self.host().is_none_or(is_loopback)
+    }
+}
+
 /// A model did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelError {
+    /// Nobody answers there: nothing was sent.
+    #[error("{host} cannot be reached: {message}")]
+    Unreachable {
+        /// Host that was asked.
+        host: String,
+        /// What failed.
+        message: String,
+    },
+    /// The provider failed so often in a row that it is not asked any more.
+    #[error("{host} is not asked any more: it failed {failures} times in a row, last: {last}")]
+    Down {
+        /// Host that is left alone.
+        host: String,
+        /// Failures in a row.
+        failures: u32,
+        /// The last of them.
+        last: String,
+    },
+    /// The provider does not know a part of the question, which it will be asked without.
+    #[error("{host} does not take {what}")]
+    Adapted {
+        /// Host that was asked.
+        host: String,
+        /// What is left out from now on.
+        what: String,
+    },
+    /// The network is forbidden and no answer is stored.
+    #[error("{host} may not be asked offline, and no answer of it is stored")]
+    Offline {
+        /// Host that would have been asked.
+        host: String,
+    },
+    /// Answers that were paid for cannot be read or stored.
+    #[error("answers cannot be kept: {0}")]
+    Cache(String),
     /// The connection failed before an answer was complete.
     #[error("{host}: {message}")]
     Transport {
@@ -85,4 +187,58 @@ pub enum ModelError {
     /// The question cannot be asked of this model.
     #[error("{0}")]
     Unsupported(String),
+}
+
+impl ModelError {
+    /// Stable word for the cause.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "unreachable",
+            Self::Down { .. } => "provider-down",
+            Self::Adapted { .. } => "adapted",
+            Self::Offline { .. } => "offline",
+            Self::Cache(_) => "cache",
+            Self::Transport { .. } => "transport",
+            Self::Timeout { .. } => "timeout",
+            Self::Status { .. } => "refused",
+            Self::Malformed { .. } => "malformed",
+            Self::Exhausted { .. } => "budget",
+            Self::Unsupported(_) => "unsupported",
+        }
+    }
+
+    /// Whether asking again may help.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Unreachable { .. }
+            | Self::Transport { .. }
+            | Self::Timeout { .. }
+            | Self::Malformed { .. }
+            | Self::Adapted { .. } => true,
+            // A spent quota is told by the same status as too many requests, and waiting does not fill it.
+            Self::Status { status, message, .. } => {
+                matches!(status, 408 | 409 | 425 | 429 | 500..=599) && !message.contains("insufficient_quota")
+            }
+            Self::Down { .. }
+            | Self::Offline { .. }
+            | Self::Cache(_)
+            | Self::Exhausted { .. }
+            | Self::Unsupported(_) => false,
+        }
+    }
+
+    /// Whether the provider may charge for the attempt all the same: it got the question, and its answer
+    /// was lost on the way.
+    pub fn may_be_charged(&self) -> bool {
+        matches!(self, Self::Transport { .. } | Self::Timeout { .. } | Self::Malformed { .. })
+    }
+
+    /// Whether it says that the provider is in trouble, and not that the question is.
+    pub(crate) fn is_outage(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Transport { .. } | Self::Timeout { .. } => true,
+            Self::Status { status, .. } => *status >= 500,
+            _ => false,
+        }
+    }
 }

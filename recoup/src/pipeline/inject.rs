@@ -15,6 +15,7 @@ use crate::trajectory::{Status, Trajectory};
 
 /// What injecting faults gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Injecting {
     /// Successful runs that a fault was put into.
     pub tried: u64,

@@ -81,7 +81,8 @@ pub fn replayable(store: &Store) -> Result<Vec<TrajectoryId>, StoreError> {
 }
 
 /// The main job's replay: failures that nobody has replayed yet and whose environment is known in their
-/// very version, up to [`AUTOMATIC_MAX`] of them a call, the first [`SWEPT_MAX`] with their curves.
+/// very version, up to [`AUTOMATIC_MAX`] of them a call, the first [`SWEPT_MAX`] with their curves. One
+/// whose version is not here stays pending, until a call that knows it.
 ///
 /// # Errors
 /// When the store fails.
@@ -94,13 +95,21 @@ pub(super) fn replay_known(
     let mut worlds = Worlds::new(opener, None);
     let (mut ids, mut finished) = (Vec::new(), Vec::new());
     for group in store.pending(STAGE, REPLAY_VERSION)? {
+        let mut missing = false;
         for id in &group.runs {
-            let failed = store.row(*id)?.outcome == Status::Failure.as_str();
-            if failed && store.environment(*id)?.is_some_and(|reference| worlds.knows(&reference)) {
+            if store.row(*id)?.outcome != Status::Failure.as_str() {
+                continue;
+            }
+            let Some(reference) = store.environment(*id)? else { continue };
+            if worlds.knows(&reference) {
                 ids.push(*id);
+            } else {
+                missing |= reference.version.is_some();
             }
         }
-        finished.push(group);
+        if !missing {
+            finished.push(group);
+        }
         if ids.len() >= AUTOMATIC_MAX {
             break;
         }

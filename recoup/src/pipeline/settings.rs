@@ -2,10 +2,8 @@
 
 use serde::Serialize;
 
-use crate::artifact::Body;
-use crate::id::Hash;
+use crate::artifact::{Body, config_hash};
 use crate::importers::ImportOptions;
-use crate::json::Json;
 
 /// Settings that decide content; what only decides speed is not among them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -38,8 +36,6 @@ impl ContentSettings {
 
     /// Hash of the settings; equal ones have equal hashes.
     pub fn hash(&self) -> String {
-        // The least score is finite, so there always is a canonical form.
-        Json::from_serialize(self)
-            .map_or_else(|_| String::new(), |settings| Hash::of(settings.as_str().as_bytes()).to_string())
+        config_hash(self)
     }
 }

@@ -30,9 +30,13 @@ pub(super) fn is_card(digits: &[u8]) -> bool {
             prefix(1) == 4
                 || matches!(prefix(2), 51..=55 | 62 | 65)
                 || matches!(prefix(3), 644..=649)
-                || matches!(prefix(4), 2221..=2720 | 3528..=3589 | 6011)
+                || matches!(
+                    prefix(4),
+                    2200..=2204 | 2221..=2720 | 3528..=3589 | 5018 | 5020 | 5038 | 5893 | 6011 | 6304 | 6759 | 6761..=6763
+                )
         }
-        17..=19 => prefix(2) == 62,
+        // A card of UnionPay; with 17 or 18 digits it would be every hundredth id of a message too.
+        19 => prefix(2) == 62,
         _ => false,
     };
     network && luhn(digits)

@@ -6,39 +6,49 @@
 use super::find::Hit;
 use super::kind::Kind;
 
-/// How far from its id a secret stands: the next column, the next line of a file of settings.
-const REACH: usize = 96;
+/// How far from its id a secret stands, in bytes: elsewhere in the same table or file of settings.
+const REACH: usize = 4096;
 
-/// The secret that stands beside an id, where the id is of a kind that has one.
-pub(super) fn companion(bytes: &[u8], id: &Hit) -> Option<Hit> {
-    let word = &bytes[id.start..id.end];
-    let (length, fits): (usize, fn(&[u8]) -> bool) =
-        if word.len() == 20 && (word.starts_with(b"AKIA") || word.starts_with(b"ASIA")) {
-            (40, is_aws_secret)
-        } else if word.len() == 34 && (word.starts_with(b"AC") || word.starts_with(b"SK")) {
-            (32, is_hex)
-        } else {
-            return None;
-        };
-    let after = || find(bytes, id.end, bytes.len().min(id.end + REACH), length, fits);
-    let before = || find(bytes, id.start.saturating_sub(REACH), id.start, length, fits);
-    after().or_else(before)
+/// What belongs to ids that were found, which are in order: runs of base64 characters that have the
+/// length of a secret as a whole, near an id of the kind that has one.
+pub(super) fn find(bytes: &[u8], ids: &[Hit]) -> Vec<Hit> {
+    let of = |has: fn(&[u8]) -> bool| -> Vec<Hit> {
+        ids.iter().filter(|id| has(&bytes[id.start..id.end])).copied().collect()
+    };
+    let mut found = Vec::new();
+    secrets(bytes, &of(is_aws_id), 40, is_aws_secret, &mut found);
+    secrets(bytes, &of(is_twilio_id), 32, is_hex, &mut found);
+    found
 }
 
-/// The first run of base64 characters in a window that is of this length as a whole.
-fn find(bytes: &[u8], from: usize, to: usize, length: usize, fits: fn(&[u8]) -> bool) -> Option<Hit> {
+/// One walk over what lies within reach, however many ids there are.
+fn secrets(bytes: &[u8], ids: &[Hit], length: usize, fits: fn(&[u8]) -> bool, found: &mut Vec<Hit>) {
     let in_run = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
-    let mut at = from;
-    while at < to {
-        // One character more than wanted tells that a run is too long.
-        let run = bytes[at..].iter().take(REACH).take_while(|byte| in_run(byte)).count();
-        let begins = at == 0 || !in_run(&bytes[at - 1]);
-        if run == length && begins && fits(&bytes[at..at + run]) {
-            return Some(Hit { start: at, end: at + run, kind: Kind::Secret });
+    let mut walked = 0;
+    for id in ids {
+        let mut at = id.start.saturating_sub(REACH).max(walked);
+        // A run that was cut by the reach's beginning is longer than it looks.
+        if at > walked {
+            at += bytes[at..].iter().take_while(|byte| in_run(byte)).count();
         }
-        at += run.max(1);
+        let to = bytes.len().min(id.end + REACH);
+        while at < to {
+            let run = bytes[at..].iter().take_while(|byte| in_run(byte)).count();
+            if run == length && fits(&bytes[at..at + run]) {
+                found.push(Hit { start: at, end: at + run, kind: Kind::Secret });
+            }
+            at += run.max(1);
+        }
+        walked = walked.max(at);
     }
-    None
+}
+
+fn is_aws_id(word: &[u8]) -> bool {
+    word.len() == 20 && (word.starts_with(b"AKIA") || word.starts_with(b"ASIA"))
+}
+
+fn is_twilio_id(word: &[u8]) -> bool {
+    word.len() == 34 && (word.starts_with(b"AC") || word.starts_with(b"SK"))
 }
 
 fn is_aws_secret(run: &[u8]) -> bool {
@@ -64,6 +74,8 @@ mod tests {
         let (id, secret) = ("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY");
         assert_eq!(found(&format!("{id},{secret}")), [id, secret]);
         assert_eq!(found(&format!("{secret}\n{id} is mine")), [secret, id]);
+        let far = format!("{id}\n{}\n{secret}", "region = eu-central-1\n".repeat(20));
+        assert_eq!(found(&far), [id, secret]);
         assert_eq!(found(secret), [""; 0], "without an id it could be anything");
         let sid = format!("AC{}", "0123456789abcdef".repeat(2));
         let token = "fedcba98".repeat(4);

@@ -1,7 +1,7 @@
 //! Finding: all that must go from one text, as ranges that do not overlap.
 
 use super::kind::Kind;
-use super::{assigned, numbers, personal, secrets};
+use super::{assigned, commands, infix, numbers, personal, secrets};
 
 /// A range of a text that must go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,9 @@ pub(super) fn find(text: &str) -> Vec<Hit> {
 fn scan(text: &str) -> Vec<Hit> {
     let mut hits = Vec::new();
     secrets::find(text, &mut hits);
+    infix::find(text, &mut hits);
     assigned::find(text, &mut hits);
+    commands::find(text, &mut hits);
     personal::find(text, &mut hits);
     numbers::find(text, &mut hits);
     disjoint(hits)

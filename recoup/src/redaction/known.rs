@@ -31,7 +31,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn insert(&mut self, kind: Kind, value: &str) {
+    /// Keeps a value; returns its place.
+    pub(super) fn insert(&mut self, kind: Kind, value: &str) -> usize {
         let index = self.values.len();
         let bytes = value.as_bytes();
         if bytes.len() < PIECE {
@@ -51,6 +52,12 @@ impl Known {
             self.repeated.push(index);
         }
         self.values.push((kind, value.to_owned()));
+        index
+    }
+
+    /// The value at a place.
+    pub(super) fn value(&self, index: usize) -> Option<&str> {
+        self.values.get(index).map(|(_, value)| value.as_str())
     }
 
     /// Where a later message repeats a value without its name, in order and disjoint.

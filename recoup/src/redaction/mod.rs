@@ -16,9 +16,14 @@
 mod arguments;
 mod assigned;
 mod checksums;
+mod commands;
 mod companions;
+mod dialing;
 mod edit;
 mod find;
+mod headers;
+mod infix;
+mod keys;
 mod kind;
 mod known;
 mod leftovers;
@@ -26,6 +31,7 @@ mod numbers;
 mod offsets;
 mod pen;
 mod personal;
+mod phones;
 mod placeholders;
 mod secrets;
 mod spanning;
@@ -110,14 +116,15 @@ fn edit_of(left: Leftover, text: &str) -> Edit {
     Edit { start: left.start, end, kind: left.kind, value: text[left.start..end].to_owned(), quoted: false }
 }
 
-/// Redacts a name that runs are grouped by (a task, an agent, a model), for itself: the same in each.
+/// Redacts a name that runs are grouped by (a task, an agent, a model), for itself: the same in each, and
+/// another one where only the secret in it is another.
 pub fn redact_name(name: &str) -> String {
-    redact_text(name, &mut Placeholders::default())
+    redact_text(name, &mut Placeholders::of_name())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, redact};
+    use super::{Kind, redact, redact_name};
     use crate::task::Task;
     use crate::trajectory::{ArgumentsForm, Call, Citation, Node, Outcome, Part, Role, ToolCall, Trajectory};
 
@@ -182,6 +189,15 @@ mod tests {
         let redacted = redact(&run).trajectory;
         assert_eq!(redacted.nodes[3].text(), "postgres://app:<PASSWORD_1>@db/main");
         assert_eq!(redacted.nodes[4].text(), "I typed <PASSWORD_1> there");
+    }
+
+    #[test]
+    fn names_that_differ_in_a_secret_stay_two() {
+        let [mia, leo] = ["mail of mia@example.com", "mail of leo@example.com"].map(redact_name);
+        assert_ne!(mia, leo);
+        assert_eq!(redact_name("mail of mia@example.com"), mia);
+        assert_eq!(redact_name(&mia), mia);
+        assert!(mia.starts_with("mail of <EMAIL_"), "{mia}");
     }
 
     #[test]

@@ -20,29 +20,80 @@ const KNOWN_DOMAINS: &[&str] = &[
 pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
     let bytes = text.as_bytes();
     for at in memchr::memchr_iter(b'@', bytes) {
-        hits.extend(email(bytes, at));
+        hits.extend(email(text, at, at + 1));
+    }
+    // In the query of a URL.
+    for at in memchr::memmem::find_iter(bytes, b"%40") {
+        hits.extend(email(text, at, at + 3));
     }
     for at in memchr::memchr_iter(b':', bytes) {
         hits.extend(ipv6(bytes, at));
     }
 }
 
-fn email(bytes: &[u8], at: usize) -> Option<Hit> {
-    let local =
-        bytes[..at].iter().rev().take(64).take_while(|byte| is_word(**byte) || b".+-".contains(byte)).count();
-    let mut start = at - local;
+/// Where the local part of an address begins that ends at `at`: ASCII words, joints, and letters of the
+/// scripts that write words apart (beside others, the sentence would belong to the address).
+fn local_start(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut start = at;
+    for (offset, character) in text[..at].char_indices().rev().take(64) {
+        let in_local = match character {
+            '.' | '+' | '-' | '_' => true,
+            // `o'brien`; the `f` of `f'mia@…'` begins a string.
+            '\'' => {
+                let before = bytes[..offset].last().copied().unwrap_or(b' ');
+                let one = !offset
+                    .checked_sub(2)
+                    .is_some_and(|before| is_word(bytes[before]) || bytes[before] == b'.');
+                start < at && before.is_ascii_alphabetic() && !(one && b"fFbBrRuU".contains(&before))
+            }
+            character if character.is_ascii() => character.is_ascii_alphanumeric(),
+            character => character.is_alphabetic() && u32::from(character) < 0x0530,
+        };
+        if !in_local {
+            break;
+        }
+        start = offset;
+    }
+    // `mia%2Bnews`, `o%27brien`, `j%C3%BCrgen`
+    let encoded = start.checked_sub(1).filter(|before| bytes[*before] == b'%').and_then(|before| {
+        let digits = text.get(start..start + 2)?;
+        let byte = u8::from_str_radix(digits, 16).ok()?;
+        (byte >= 0x80 || b"+'._-".contains(&byte)).then_some(before)
+    });
+    encoded.filter(|_| at - start < 64).map_or(start, |before| local_start(text, before))
+}
+
+/// Letters that end a terminal's color at `start`: `32m` behind `ESC [`.
+fn color_tail(bytes: &[u8], start: usize) -> usize {
+    let parameters = bytes[..start]
+        .iter()
+        .rev()
+        .take(8)
+        .take_while(|byte| byte.is_ascii_digit() || **byte == b';')
+        .count();
+    let digits = bytes[start..].iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+    let colored = bytes[..start - parameters].ends_with(b"\x1b[") && bytes.get(start + digits) == Some(&b'm');
+    if colored { digits + 1 } else { 0 }
+}
+
+/// The address around `@` (or `%40`) at `at..after`.
+fn email(text: &str, at: usize, after: usize) -> Option<Hit> {
+    let bytes = text.as_bytes();
+    let mut start = local_start(text, at);
+    start += color_tail(bytes, start);
     start += escape_tail(start.checked_sub(1).map(|before| bytes[before]), &bytes[start..at]);
-    start += bytes[start..at].iter().take_while(|byte| b".-+".contains(byte)).count();
-    let domain_length = bytes[at + 1..]
+    start += bytes[start..at].iter().take_while(|byte| b".-+'".contains(byte)).count();
+    let domain_length = bytes[after..]
         .iter()
         .take(255)
         .take_while(|byte| byte.is_ascii_alphanumeric() || b".-".contains(byte))
         .count();
-    let domain = &bytes[at + 1..at + 1 + domain_length];
+    let domain = &bytes[after..after + domain_length];
     let domain = &domain[..=domain.iter().rposition(u8::is_ascii_alphabetic)?];
     let dot = memchr::memrchr(b'.', domain)?;
     let (host, top) = (&domain[..dot], std::str::from_utf8(&domain[dot + 1..]).ok()?);
-    let end = at + 1 + domain.len();
+    let end = after + domain.len();
     let plausible = start < at
         && !host.is_empty()
         && host[0].is_ascii_alphanumeric()

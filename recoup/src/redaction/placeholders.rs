@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::edit::Edit;
 use super::kind::Kind;
@@ -16,7 +16,24 @@ pub struct Placeholders {
     numbers: BTreeMap<(Kind, Hash), usize>,
     last: BTreeMap<Kind, usize>,
     known: Known,
+    /// Where a placeholder's value stands among those known.
+    values: BTreeMap<(Kind, usize), usize>,
+    numbering: Numbering,
 }
+
+/// Where numbers come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Numbering {
+    /// Counted, as values turn up in a trajectory.
+    #[default]
+    Counted,
+    /// Drawn from the value, so that it has the same in each name and another value has another.
+    Drawn,
+}
+
+/// Numbers of values in names. A number tells thirteen bits of a value's digest: enough to keep a
+/// project's agents apart, too few to confirm a guess of who somebody is.
+const DRAWN: u64 = 9_999;
 
 static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     let words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.word()).collect();
@@ -24,13 +41,29 @@ static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 impl Placeholders {
+    /// For one name that runs are grouped by.
+    pub(super) fn of_name() -> Self {
+        Self { numbering: Numbering::Drawn, ..Self::default() }
+    }
+
+    /// A text with the values in place of their placeholders, each as it was first spelled: for what a
+    /// model said about the redacted run. It must not leave memory. Placeholders that were not given
+    /// out here stay.
+    pub fn restore(&self, text: &str) -> String {
+        let value = |found: &Captures<'_>| {
+            let (whole, [word, number]) = found.extract();
+            let index = parse(word, number).and_then(|placeholder| self.values.get(&placeholder));
+            index.and_then(|index| self.known.value(*index)).unwrap_or(whole).to_owned()
+        };
+        WRITTEN.replace_all(text, value).into_owned()
+    }
+
     /// Keeps the numbers of placeholders that a text already holds from being given out, so that a
     /// run which was redacted before it came here does not mix two people.
     pub fn reserve(&mut self, text: &str) {
         for found in WRITTEN.captures_iter(text) {
             let (_, [word, number]) = found.extract();
-            let kind = Kind::ALL.into_iter().find(|kind| kind.word() == word);
-            if let (Some(kind), Ok(number)) = (kind, number.parse::<usize>()) {
+            if let Some((kind, number)) = parse(word, number) {
                 let last = self.last.entry(kind).or_default();
                 *last = number.max(*last);
             }
@@ -46,11 +79,18 @@ impl Placeholders {
             }
             _ => value.to_owned(),
         };
-        let last = self.last.entry(kind).or_default();
-        let number = self.numbers.entry((kind, Hash::of(spelled.as_bytes()))).or_insert_with(|| {
-            self.known.insert(kind, value);
-            *last += 1;
-            *last
+        let digest = Hash::of(spelled.as_bytes());
+        let number = *self.numbers.entry((kind, digest)).or_insert_with(|| {
+            let number = match self.numbering {
+                Numbering::Counted => {
+                    let last = self.last.entry(kind).or_default();
+                    *last += 1;
+                    *last
+                }
+                Numbering::Drawn => (digest.to_seed() % DRAWN) as usize + 1,
+            };
+            self.values.insert((kind, number), self.known.insert(kind, value));
+            number
         });
         format!("<{}_{number}>", kind.word())
     }
@@ -66,9 +106,29 @@ impl Placeholders {
     }
 }
 
+fn parse(word: &str, number: &str) -> Option<(Kind, usize)> {
+    let kind = Kind::ALL.into_iter().find(|kind| kind.word() == word)?;
+    Some((kind, number.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Kind, Placeholders};
+
+    #[test]
+    fn values_come_back_in_memory() {
+        let mut placeholders = Placeholders::default();
+        placeholders.reserve("<EMAIL_1>");
+        let (email, card) = (
+            placeholders.of(Kind::Email, "mia@example.com"),
+            placeholders.of(Kind::Card, "4111 1111 1111 1111"),
+        );
+        let said = format!("{email} paid with {card}; <EMAIL_1> and <CARD_9> were there before");
+        assert_eq!(
+            placeholders.restore(&said),
+            "mia@example.com paid with 4111 1111 1111 1111; <EMAIL_1> and <CARD_9> were there before"
+        );
+    }
 
     #[test]
     fn one_value_has_one_number() {

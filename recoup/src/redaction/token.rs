@@ -62,6 +62,33 @@ pub(super) fn looks_random(value: &[u8]) -> bool {
         && entropy(value) >= 3.2
 }
 
+/// [`looks_random`], or letters alone that do ([`scattered`]), or a digest: where the place says that a
+/// secret stands there, digests are meant to be one.
+pub(super) fn looks_drawn(value: &[u8]) -> bool {
+    looks_random(value)
+        || scattered(value)
+        || value.len() >= 32 && is_identifier(value) && entropy(value) >= 2.5
+}
+
+/// Whether letters look drawn at random: their case changes at three of ten places or more, and they
+/// hardly repeat. One random value of fifty with 24 letters and digits has no digit.
+pub(super) fn scattered(value: &[u8]) -> bool {
+    let changes =
+        value.windows(2).filter(|pair| pair[0].is_ascii_uppercase() != pair[1].is_ascii_uppercase());
+    value.len() >= 16
+        && value.iter().filter(|byte| byte.is_ascii_alphabetic()).count() * 10 >= value.len() * 9
+        && changes.count() * 10 >= (value.len() - 1) * 3
+        && entropy(value) >= 0.85 * (value.len() as f64).log2()
+}
+
+/// Whether letters of both cases differ from each other as drawn ones do: a name repeats its vowels. For
+/// what stands behind a key's prefix, where `scattered` would miss one of ten.
+pub(super) fn many_letters(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_uppercase)
+        && value.iter().any(u8::is_ascii_lowercase)
+        && entropy(value) >= 0.8 * (value.len() as f64).log2()
+}
+
 /// Whether a value is a UUID or a digest: identifies content, opens nothing.
 pub(super) fn is_identifier(value: &[u8]) -> bool {
     let hex = value.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-');

@@ -1,6 +1,6 @@
 //! Candidates: where the action of the `repair` arm comes from. One a run; none is chosen by its result.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ReplayError;
 use crate::environments::{Action, Instance, State};
@@ -9,7 +9,8 @@ use crate::json::Json;
 use crate::verdict::{Candidate, Diagnosis};
 
 /// Who proposes candidates.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Proposer {
     /// The rules that diagnosed the run, where the fault itself implies the action.
     #[default]
@@ -21,7 +22,7 @@ pub enum Proposer {
 }
 
 /// A line of a file of candidates.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proposed {
     /// Id of the run, or the start of it.

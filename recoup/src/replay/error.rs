@@ -58,11 +58,14 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
+    /// Code of a run whose environment is not here: the one reason that naming a folder may remove.
+    pub const UNKNOWN_ENVIRONMENT: &str = "unknown-environment";
+
     /// The error's code in records and `--json`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NoEnvironment => "no-environment",
-            Self::UnknownEnvironment(_) => "unknown-environment",
+            Self::UnknownEnvironment(_) => Self::UNKNOWN_ENVIRONMENT,
             Self::Version { .. } => "environment-version",
             Self::Reset { .. } => "environment-reset",
             Self::Record { .. } => "record",

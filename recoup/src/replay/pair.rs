@@ -1,5 +1,7 @@
 //! A replay pair: one run, one turn, every arm; or the reason why there is none.
 
+use serde::Serialize;
+
 use super::ReplayError;
 use super::candidates::{Proposer, action_of};
 use super::fork::{Matched, Treatments};
@@ -11,7 +13,7 @@ use crate::trajectory::{Sealed, Trajectory};
 use crate::verdict::{Arm, Diagnosis, ReplayPair};
 
 /// What is asked of every run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ReplayPlan {
     /// The arms to run.
     pub arms: Vec<Arm>,

@@ -14,6 +14,8 @@
 //! Continuations stop early only where a confidence sequence has decided, and the p-value is valid
 //! whenever they stop. A policy that draws nothing needs one continuation.
 
+use serde::Serialize;
+
 use super::fork::Matched;
 use super::reopened::Reopened;
 use super::{Checkpoints, ReplayError, continuation_seed};
@@ -30,7 +32,7 @@ const ALPHA: f64 = 0.05;
 const CHECKED: usize = 4;
 
 /// How far a sweep goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SweepPlan {
     /// Most pairs of continuations of one turn; one is enough where nothing is random.
     pub continuations_max: u32,

@@ -1,5 +1,7 @@
 //! A plan: which tasks of an environment are run, how often, with which luck.
 
+use serde::Serialize;
+
 use super::Keep;
 use crate::environments::{Manifest, TaskSpec, rand};
 use crate::id::Hash;
@@ -10,7 +12,7 @@ const EPISODES_MAX: u64 = 10_000_000;
 const SEEDS: u64 = 1 << 40;
 
 /// What is run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
     /// How many tasks.
     pub tasks: u64,
@@ -29,7 +31,8 @@ pub struct Plan {
 }
 
 /// Difficulties of a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Difficulties {
     /// 1, 2 and 3 take turns, in every family.
     #[default]

@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
+
 use super::episode::executed;
 use super::{Advice, End, Episode, Policy, PolicyError, Prefix, Situation, Spent, Taken, Turn};
 use crate::environments::{
@@ -40,7 +42,8 @@ pub struct Conditions<'a> {
 }
 
 /// What of the states is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Keep {
     /// The last one only: the fastest.
     #[default]

@@ -1,7 +1,7 @@
 //! Forgetting: runs that leave no byte behind.
 //!
 //! A forgotten run goes with all its revisions, its verdicts and their quotes, the labels kept for
-//! it, its names and the backup copies of older formats. What it alone referred to is cut out of the
+//! it, what models answered about it, its names and the backup copies of older formats. What it alone referred to is cut out of the
 //! packs; then the file is rewritten and its log emptied. A message that another run holds too, in
 //! the same context, belongs to that run and stays; so does the side of a task that other runs share.
 //! What a replay has continued from a forgotten run holds its messages, and goes with it.
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::{FILE, GcReport, Store, StoreError, pending, split};
+use super::{FILE, GcReport, Store, StoreError, pending, replies, split};
 use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
 
@@ -61,6 +61,9 @@ impl Store {
         }
         report.trajectories = runs.len() as u64;
         split::forget(&transaction, &ties)?;
+        if !runs.is_empty() {
+            replies::forget_unbound(&transaction)?;
+        }
         transaction.execute("INSERT OR REPLACE INTO done VALUES(?1, '', 0, 0)", [MARK])?;
         transaction.commit(Failpoint::Forget)?;
         report.collected = self.remove_bytes()?;
@@ -136,6 +139,7 @@ fn delete(connection: &Connection, seq: i64) -> Result<u64, StoreError> {
            AND run NOT IN (SELECT name FROM alias WHERE trajectory <> ?1)",
         [seq],
     )?;
+    replies::forget(connection, seq)?;
     let verdicts = connection.execute("DELETE FROM verdict WHERE subject = ?1", [seq])?;
     for table in ["alias", "trajectory_media", "content"] {
         connection.execute(&format!("DELETE FROM {table} WHERE trajectory = ?1"), [seq])?;

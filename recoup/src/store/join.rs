@@ -26,6 +26,17 @@ const QUESTION_FIELDS: [&str; 2] = ["question_ID", "question_id"];
 const STEP_FIELDS: [&str; 3] = ["step_number", "mistake_step", "step"];
 
 impl Store {
+    /// How many runs label files name that are not in the project.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    pub fn labels_without_run(&self) -> Result<u64, StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT count(DISTINCT run) FROM loose_label WHERE run NOT IN (SELECT name FROM alias)",
+        )?;
+        Ok(statement.query_row([], |row| row.get::<_, i64>(0))?.unsigned_abs())
+    }
+
     /// The latest runs that a label or outcome file may mean by a name: those whose native id it is,
     /// else those whose task or question it names; in import order.
     pub fn named(&self, name: &str) -> Result<Vec<TrajectoryId>, StoreError> {

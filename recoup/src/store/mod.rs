@@ -11,7 +11,7 @@
 //! * Ids in this API are content hashes. Integer ids stay inside.
 //!
 //! `import` writes, `query` lists, `load` reads, `verdicts` decides, `split` keeps training and test
-//! apart, `pending` remembers what is done; `verify`, `gc` and `forget` look after the bytes.
+//! apart, `pending` remembers what is done, `replies` keeps what models answered; `verify`, `gc` and `forget` look after the bytes.
 
 mod access;
 mod apply;
@@ -27,6 +27,7 @@ mod pack;
 mod pending;
 mod plan;
 mod query;
+mod replies;
 mod revisions;
 mod schema;
 mod search;
@@ -55,6 +56,7 @@ pub use self::gc::GcReport;
 pub use self::import::Import;
 pub use self::pending::Group;
 pub use self::query::{Filter, Page, Row};
+pub use self::replies::{Replies, Reply, StageCost};
 pub use self::stats::{FormatStats, Stats};
 pub use self::summary::{FormatCounts, ImportSummary, OutcomeCounts};
 pub use self::verify::VerifyReport;

@@ -18,7 +18,7 @@ use super::StoreError;
 use crate::failpoint::{self, Failpoint};
 
 /// Migrations, oldest first: the one at index `n` leads from format `n` to format `n + 1`.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
 
 const VERSION_1: &str = "
 -- Where runs were read.
@@ -73,6 +73,17 @@ CREATE TABLE split_link(link BLOB PRIMARY KEY, side TEXT NOT NULL, component TEX
 -- Tasks whose runs a stage has finished. newest: the last run of the task that it saw.
 CREATE TABLE done(stage TEXT NOT NULL, task TEXT NOT NULL, version INTEGER NOT NULL, newest INTEGER NOT NULL,
   PRIMARY KEY(stage, task)) WITHOUT ROWID;
+";
+
+const VERSION_2: &str = "
+-- Answers of models, so that no question is paid for twice. key: hash of who was asked what; body: JSON;
+-- cost: picodollars, NULL without a price.
+CREATE TABLE reply(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, stage TEXT NOT NULL, model TEXT NOT NULL,
+  prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, cost INTEGER, took_ms INTEGER NOT NULL,
+  body TEXT NOT NULL);
+-- The runs that an answer is about, by id; one about no run has none.
+CREATE TABLE reply_run(run BLOB NOT NULL, reply INTEGER NOT NULL, PRIMARY KEY(run, reply)) WITHOUT ROWID;
+CREATE INDEX reply_run_reply ON reply_run(reply);
 ";
 
 /// The format of an open file.

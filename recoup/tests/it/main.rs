@@ -63,6 +63,8 @@ mod real_data;
 
 /// Redaction over generated runs.
 mod redaction;
+/// Redaction measured on a drawn corpus and on real traces.
+mod redaction_corpus;
 /// Stored runs executed again: strictness, matched arms, curves.
 #[cfg(feature = "packages")]
 mod replay;

@@ -186,4 +186,48 @@ proptest! {
             }
         }
     }
+
+    /// The map's ranges and the text between them are the original, without a gap and without a byte
+    /// twice; with the values back in, the texts are the same.
+    #[test]
+    fn redacted_text_comes_back_whole(texts in vec(prop_oneof![text(), noise()], 1..4)) {
+        let original = run(&texts);
+        let redacted = redact(&original);
+        for (node, part_path, text) in cited(&redacted.trajectory) {
+            let before = original.nodes[node].part(&part_path).and_then(Part::cited_text).unwrap();
+            if matches!(redacted.trajectory.nodes[node].part(&part_path), Some(Part::ToolCall(_))) {
+                continue;
+            }
+            let mut at = 0;
+            let mut from = 0;
+            for (start, end) in placeholders_in(text).chain([(text.len(), text.len())]) {
+                for (start, end) in [(from, start), (start, end)] {
+                    if start == end {
+                        continue;
+                    }
+                    let here = Citation { node, part_path: part_path.clone(), start, end };
+                    let there = redacted.map.to_original(&here);
+                    prop_assert_eq!(there.start, at, "{:?} in {}", here, text);
+                    at = there.end;
+                    if !text[start..end].starts_with('<') || !text[start..end].ends_with('>') {
+                        prop_assert_eq!(&text[start..end], there.quote(&original).unwrap());
+                    }
+                }
+                from = end;
+            }
+            prop_assert_eq!(at, before.len());
+            prop_assert_eq!(redacted.placeholders.restore(text), before);
+        }
+    }
+}
+
+/// Ranges of `<EMAIL_1>` and the like.
+fn placeholders_in(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    text.match_indices('<').filter_map(|(at, _)| {
+        let word = text[at + 1..].split_once('>')?.0;
+        let (kind, number) = word.rsplit_once('_')?;
+        let known = Kind::ALL.iter().any(|known| known.word() == kind);
+        (known && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+            .then_some((at, at + word.len() + 2))
+    })
 }

@@ -23,7 +23,8 @@ pub(crate) fn check(flags: &CheckArgs, settings: &Settings, printer: Printer) ->
     progress.finish();
     let ended = if admission.admitted { Ended::Done } else { Ended::Partly };
     if printer.is_json() {
-        printer.json(&admission);
+        let flags = (config.seeds, config.cheater_seeds);
+        printer.json(&environment::answer(&*opened, &flags, admission));
         return Ok(ended);
     }
     for gate in &admission.gates {

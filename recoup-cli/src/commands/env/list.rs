@@ -1,7 +1,7 @@
 //! `recoup env list`: the environments that come with the program.
 
+use recoup::answers::Listed;
 use recoup::environments::bundled;
-use serde_json::json;
 
 use crate::Ended;
 use crate::failure::Failure;
@@ -18,15 +18,7 @@ pub(crate) fn list(printer: Printer) -> Result<Ended, Failure> {
         let identity = environment.identity();
         let manifest = &identity.manifest;
         if printer.is_json() {
-            printer.json(&json!({
-                "name": manifest.name,
-                "version": identity.version(),
-                "description": manifest.description,
-                "interface": manifest.interface,
-                "families": manifest.families,
-                "licence": manifest.licence,
-                "hash": identity.hash,
-            }));
+            printer.json(&Listed::from(identity));
         } else {
             let (version, interface) = (identity.version(), &manifest.interface);
             printer.line(format_args!(

@@ -4,6 +4,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 
+use recoup::answers::Played;
 use recoup::environments::{Action, Environment, Score, Step, ToolSpec};
 use recoup::visible::{visible_controls, visible_line};
 use serde_json::{Value, json};
@@ -239,16 +240,16 @@ impl Table<'_> {
         let score = self.episode.score()?;
         let (task, identity) = (self.episode.task(), self.environment.identity());
         if self.printer.is_json() {
-            self.printer.json(&json!({
-                "environment": { "name": identity.manifest.name, "version": identity.version() },
-                "seed": task.seed,
-                "difficulty": task.difficulty,
-                "family": task.family,
-                "steps": self.episode.steps(),
-                "success": score.success,
-                "score": score.score,
-                "checks": score.checks,
-            }));
+            let played = Played {
+                environment: identity.into(),
+                seed: task.seed,
+                difficulty: task.difficulty,
+                family: &task.family,
+                steps: self.episode.steps(),
+                score: &score,
+            };
+            let flags = (task.seed, task.difficulty);
+            self.printer.json(&environment::answer(self.environment, &flags, played));
         } else {
             self.printer.line(format_args!(
                 "{} steps. {}",

@@ -145,10 +145,8 @@ impl Program {
         let broken = |what: String| {
             EnvironmentError::new(&self.environment, Fault::Contract, format!("the task: {what}"))
         };
-        let value: serde_json::Value =
-            serde_json::from_str(json).map_err(|error| broken(error.to_string()))?;
         let module = Module::with_temp_heap(|scope| {
-            let task = tree::alloc(scope.heap(), &value, 0).map_err(broken)?;
+            let task = tree::read(scope.heap(), json).map_err(|error| broken(error.to_string()))?;
             scope.set("task", task);
             scope.freeze().map_err(|error| broken(format!("{error:?}")))
         })?;
@@ -200,9 +198,7 @@ impl<'v> Calls<'v, '_, '_> {
 
     /// JSON as a value; `what` names it in errors.
     pub(super) fn read(&self, json: &str, what: &str) -> Result<Value<'v>, EnvironmentError> {
-        let value: serde_json::Value =
-            serde_json::from_str(json).map_err(|error| self.broken(format!("{what}: {error}")))?;
-        tree::alloc(self.heap, &value, 0).map_err(|found| self.broken(format!("{what}: {found}")))
+        tree::read(self.heap, json).map_err(|error| self.broken(format!("{what}: {error}")))
     }
 
     /// A broken contract.

@@ -1,8 +1,8 @@
 //! An opened task: every function through bytes, and whole runs in the interpreter's heap.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use starlark::collections::SmallSet;
 use starlark::values::dict::{AllocDict, DictRef};
 use starlark::values::float::UnpackFloat;
 use starlark::values::list::{AllocList, ListRef};
@@ -145,7 +145,7 @@ impl<'v> Play<'v, '_, '_, '_> {
                 if let Some(observation) = refusal(self.tools, tool, &arguments) {
                     return Ok((state, Step { observation, is_error: true, done: false }));
                 }
-                let arguments = match tree::alloc(heap, &arguments, 0) {
+                let arguments = match tree::alloc(heap, &arguments) {
                     Ok(arguments) => arguments,
                     // A number that no package can hold is the policy's doing.
                     Err(what) => {
@@ -195,7 +195,7 @@ impl<'v> Play<'v, '_, '_, '_> {
 
     fn state(&self, state: Value<'v>) -> Result<State, EnvironmentError> {
         let json = self.calls.write(state, "the state")?;
-        if tree::is_shared(state, &mut HashSet::new()) {
+        if tree::is_shared(state, &mut SmallSet::new()) {
             return Err(self.calls.broken("the state holds one list or dict at two places".to_owned()));
         }
         let most = self.program.limits().state_bytes;

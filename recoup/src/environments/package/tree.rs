@@ -3,9 +3,10 @@
 //! Text is read straight into the interpreter's heap: an episode that goes through bytes does this at
 //! every step.
 
-use std::collections::HashSet;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use starlark::collections::SmallSet;
 use starlark::values::dict::{AllocDict, DictRef};
 use starlark::values::float::UnpackFloat;
 use starlark::values::list::{AllocList, ListRef};
@@ -17,44 +18,106 @@ use crate::canonical::{write_float, write_string};
 /// Deepest nesting of a value.
 const DEPTH_MAX: usize = 64;
 
+/// Puts JSON text on the heap.
+///
+/// # Errors
+/// Where it is no JSON, holds an integer beyond 64 bits, or is nested too deep.
+pub(super) fn read<'v>(heap: Heap<'v>, json: &str) -> Result<Value<'v>, serde_json::Error> {
+    let mut text = serde_json::Deserializer::from_str(json);
+    let value = Reader { heap, depth: 0 }.deserialize(&mut text)?;
+    text.end()?;
+    Ok(value)
+}
+
 /// Puts a parsed JSON value on the heap.
 ///
 /// # Errors
-/// In words: an integer beyond 64 bits, or nesting too deep.
-pub(super) fn alloc<'v>(
+/// As [`read`].
+pub(super) fn alloc<'v>(heap: Heap<'v>, value: &serde_json::Value) -> Result<Value<'v>, serde_json::Error> {
+    Reader { heap, depth: 0 }.deserialize(value)
+}
+
+/// Makes values of what a deserializer meets.
+#[derive(Clone, Copy)]
+struct Reader<'v> {
     heap: Heap<'v>,
-    value: &serde_json::Value,
     depth: usize,
-) -> Result<Value<'v>, String> {
-    use serde_json::Value as Json;
-    if depth > DEPTH_MAX {
-        return Err(format!("nested deeper than {DEPTH_MAX}"));
+}
+
+impl<'v> Reader<'v> {
+    fn inside(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
     }
-    Ok(match value {
-        Json::Null => Value::new_none(),
-        Json::Bool(value) => Value::new_bool(*value),
-        Json::Number(number) => match number.as_i64() {
-            Some(integer) => heap.alloc(integer),
-            None if number.to_string().contains(['.', 'e', 'E']) => {
-                let float = number.as_f64().filter(|float| float.is_finite());
-                heap.alloc(float.ok_or_else(|| format!("{number} is no finite number"))?)
+}
+
+impl<'de, 'v> DeserializeSeed<'de> for Reader<'v> {
+    type Value = Value<'v>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value<'v>, D::Error> {
+        if self.depth > DEPTH_MAX {
+            return Err(D::Error::custom(format_args!("nested deeper than {DEPTH_MAX}")));
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, 'v> Visitor<'de> for Reader<'v> {
+    type Value = Value<'v>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value<'v>, E> {
+        Ok(Value::new_none())
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value<'v>, E> {
+        Ok(Value::new_bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value<'v>, E> {
+        Ok(self.heap.alloc(value))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value<'v>, E> {
+        let value =
+            i64::try_from(value).map_err(|_| E::custom(format_args!("{value} does not fit in 64 bits")))?;
+        self.visit_i64(value)
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value<'v>, E> {
+        if !value.is_finite() {
+            return Err(E::custom(format_args!("{value} is no finite number")));
+        }
+        Ok(self.heap.alloc(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value<'v>, E> {
+        Ok(self.heap.alloc(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value<'v>, A::Error> {
+        let inside = self.inside();
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(inside)? {
+            list.push(item);
+        }
+        Ok(self.heap.alloc(AllocList(list)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value<'v>, A::Error> {
+        let inside = self.inside();
+        let mut dict = Vec::new();
+        // A key is a string, so that its value has a hash.
+        while let Some(key) = members.next_key_seed(inside)? {
+            if key.unpack_str().is_none() {
+                return Err(A::Error::custom("a key is no string"));
             }
-            None => return Err(format!("{number} does not fit in 64 bits")),
-        },
-        Json::String(text) => heap.alloc(text.as_str()),
-        Json::Array(items) => {
-            let items: Vec<Value<'v>> =
-                items.iter().map(|item| alloc(heap, item, depth + 1)).collect::<Result<_, _>>()?;
-            heap.alloc(AllocList(items))
+            dict.push((key, members.next_value_seed(inside)?));
         }
-        Json::Object(members) => {
-            let members: Vec<(Value<'v>, Value<'v>)> = members
-                .iter()
-                .map(|(key, member)| Ok((heap.alloc(key.as_str()), alloc(heap, member, depth + 1)?)))
-                .collect::<Result<_, String>>()?;
-            heap.alloc(AllocDict(members))
-        }
-    })
+        Ok(self.heap.alloc(AllocDict(dict)))
+    }
 }
 
 /// Writes a value as compact JSON in insertion order.
@@ -68,7 +131,11 @@ pub(super) fn write(out: &mut String, value: Value<'_>, depth: usize) -> Result<
     if let Some(text) = value.unpack_str() {
         write_string(out, text);
     } else if let Some(small) = value.unpack_i32() {
-        let _ = write!(out, "{small}");
+        match u8::try_from(small) {
+            // Most numbers of a state are such.
+            Ok(digit @ 0..=9) => out.push((b'0' + digit).into()),
+            _ => drop(write!(out, "{small}")),
+        }
     } else if let Some(members) = DictRef::from_value(value) {
         out.push('{');
         for (index, (key, member)) in members.iter().enumerate() {
@@ -104,7 +171,7 @@ pub(super) fn write(out: &mut String, value: Value<'_>, depth: usize) -> Result<
 
 /// Whether a list or dict stands at two places of a value. Its JSON would be two, so what a step changes
 /// would depend on whether the state was kept or restored. What is frozen cannot be changed.
-pub(super) fn is_shared<'v>(value: Value<'v>, met: &mut HashSet<ValueIdentity<'v>>) -> bool {
+pub(super) fn is_shared<'v>(value: Value<'v>, met: &mut SmallSet<ValueIdentity<'v>>) -> bool {
     let mut again = |value: Value<'v>| value.unpack_frozen().is_none() && !met.insert(value.identity());
     if let Some(members) = DictRef::from_value(value) {
         return again(value) || members.values().any(|member| is_shared(member, met));

@@ -79,6 +79,7 @@ struct Finding {
 
 /// A gate's verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateReport {
     /// Name of the gate.
     pub name: &'static str,
@@ -92,6 +93,7 @@ pub struct GateReport {
 
 /// The battery's verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Admission {
     /// Name and version of the package.
     pub package: String,

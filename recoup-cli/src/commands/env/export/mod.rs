@@ -8,10 +8,10 @@ mod verifiers;
 
 use std::path::{Path, PathBuf};
 
+use recoup::answers::ExportedTasks;
 use recoup::environments::package::PackageFiles;
 use recoup::environments::{Environment, Manifest};
 use recoup::synthesis::admission::{AdmissionConfig, admit};
-use serde_json::json;
 
 use super::super::environment;
 use crate::Ended;
@@ -72,14 +72,19 @@ pub(crate) fn export(flags: &EnvExportArgs, settings: &Settings, printer: Printe
     write(&missing)?;
     let out = flags.out.display();
     if printer.is_json() {
-        printer.json(&json!({
-            "package": exported.manifest().name,
-            "to": match flags.to { EnvTarget::Harbor => "harbor", EnvTarget::Verifiers => "verifiers" },
-            "tasks": flags.seeds,
-            "files": files.len(),
-            "new": new,
-            "out": out.to_string(),
-        }));
+        let to = match flags.to {
+            EnvTarget::Harbor => "harbor",
+            EnvTarget::Verifiers => "verifiers",
+        };
+        let written = ExportedTasks {
+            package: &exported.manifest().name,
+            to,
+            tasks: flags.seeds,
+            files: files.len() as u64,
+            new: new as u64,
+            out: out.to_string(),
+        };
+        printer.json(&environment::answer(&*opened, &(to, flags.seeds), written));
     } else {
         printer.line(format_args!(
             "{} tasks in {out}: {} files, {new} of them new",

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use recoup::answers::Serving;
 use serde_json::{Map, Value, json};
 
 use self::guard::Guard;
@@ -64,7 +65,9 @@ pub(crate) fn serve(flags: &ServeArgs, printer: Printer) -> Result<Ended, Failur
     let bound = listener.local_addr().map_err(|error| Failure::machine("cannot listen", &error))?;
     let url = format!("http://{bound}");
     if printer.is_json() {
-        printer.json(&json!({ "environment": name, "url": url }));
+        let flags = (seed, flags.task.difficulty);
+        let serving = Serving { environment: &name, url: &url };
+        printer.json(&environment::answer(&*environment, &flags, serving));
     } else {
         printer.line(format_args!("{name} at {url}: OpenEnv's verbs, and MCP at {url}/mcp"));
     }

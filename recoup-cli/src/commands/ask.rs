@@ -1,0 +1,172 @@
+//! `recoup ask`: one question or many, to see whether and how a model answers.
+
+use std::path::Path;
+
+use recoup::answers::{ModelAnswer, NumberedAnswer, Questioned};
+use recoup::json::Json;
+use recoup::models::{Asking, ChatMessage, ChatModel as _, ChatRequest, Estimate, ReplySchema};
+use serde::Deserialize;
+
+use super::project;
+use crate::Ended;
+use crate::args::AskArgs;
+use crate::failure::Failure;
+use crate::models::{Decision, announce, open_models, say_spent};
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// The stage that answers are kept under.
+const STAGE: &str = "ask";
+
+/// Asks a model.
+pub(crate) fn ask(flags: &AskArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+    let schema = flags.schema.as_deref().map(read_schema).transpose()?;
+    let request = |prompt: &str, system: Option<&str>| {
+        let system = system.or(flags.system.as_deref()).map(ChatMessage::system);
+        let messages = system.into_iter().chain([ChatMessage::user(prompt)]).collect();
+        ChatRequest {
+            schema: schema.clone(),
+            temperature: flags.temperature,
+            ..ChatRequest::new(messages, flags.max_answer)
+        }
+    };
+    let names = [flags.model.clone()];
+    match (&flags.prompts, &flags.prompt) {
+        (Some(path), _) => {
+            let requests: Vec<ChatRequest> = read_prompts(path)?
+                .iter()
+                .map(|question| request(&question.prompt, question.system.as_deref()))
+                .collect();
+            let store = project::create_or_open(settings)?;
+            let asking = open_models(&names, &flags.spend, settings, Some(&store))?;
+            many(&asking, &requests, flags, settings, printer)
+        }
+        (None, prompt) => {
+            let asking = open_models(&names, &flags.spend, settings, None)?;
+            one(&asking, &request(prompt.as_deref().unwrap_or_default(), None), flags, settings, printer)
+        }
+    }
+}
+
+/// One question, asked anew every time: a look at the endpoint.
+fn one(
+    asking: &Asking,
+    request: &ChatRequest,
+    flags: &AskArgs,
+    settings: &Settings,
+    printer: Printer,
+) -> Result<Ended, Failure> {
+    let mut estimate = Estimate::default();
+    for model in asking.models() {
+        estimate.add(model, request, None)?;
+        if announce(&estimate, &flags.spend, settings, printer)? == Decision::Shown {
+            return Ok(Ended::Done);
+        }
+        let reply = model.about(STAGE, None).complete(request)?;
+        if printer.is_json() {
+            let lines = asking.ledger().lines();
+            let line = lines.first();
+            printer.json(&settings.answer(ModelAnswer {
+                model: &model.identity().model,
+                answered_by: &reply.model,
+                text: &reply.text,
+                reasoning: reply.reasoning.as_deref(),
+                finish: reply.finish,
+                usage: reply.usage,
+                cost_usd: line.and_then(|line| line.cost_usd),
+                latency_ms: line.map_or(0, |line| line.latency_ms.max),
+            }));
+        } else {
+            printer.line(recoup::visible::visible_controls(&reply.text));
+        }
+        say_spent(asking, printer);
+    }
+    Ok(Ended::Done)
+}
+
+/// Many questions, whose answers are kept.
+fn many(
+    asking: &Asking,
+    requests: &[ChatRequest],
+    flags: &AskArgs,
+    settings: &Settings,
+    printer: Printer,
+) -> Result<Ended, Failure> {
+    let mut estimate = Estimate::default();
+    let mut failed = 0;
+    for model in asking.models() {
+        for request in requests {
+            estimate.add(model, request, None)?;
+        }
+        if announce(&estimate, &flags.spend, settings, printer)? == Decision::Shown {
+            return Ok(Ended::Done);
+        }
+        let about = model.about(STAGE, None);
+        asking.each(
+            requests,
+            |request| about.complete(request),
+            |index, answer| {
+                failed += u64::from(answer.is_err());
+                printer.json(&NumberedAnswer {
+                    index,
+                    text: answer.as_ref().ok().map(|reply| reply.text.as_str()),
+                    finish: answer.as_ref().ok().map(|reply| reply.finish),
+                    error: answer.as_ref().err().map(ToString::to_string),
+                });
+            },
+        );
+    }
+    let (calls, cached) = asking.ledger().calls();
+    if printer.is_json() {
+        printer.json(&settings.answer(Questioned {
+            prompts: requests.len() as u64,
+            failed,
+            calls,
+            cached,
+            spent: asking.budget().spent(),
+            ledger: asking.ledger().lines(),
+        }));
+    }
+    say_spent(asking, printer);
+    if failed > 0 {
+        printer.warn(format_args!("{failed} questions have no answer; the same command asks them again"));
+        return Ok(Ended::Partly);
+    }
+    Ok(Ended::Done)
+}
+
+/// A line of a file of questions.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    prompt: String,
+    #[serde(default)]
+    system: Option<String>,
+}
+
+fn read_prompts(path: &Path) -> Result<Vec<Question>, Failure> {
+    let fail =
+        |message: String| Failure::user(format!("questions `{}`: {message}", path.display())).code("prompts");
+    let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    let mut questions = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let question = if line.trim_start().starts_with('"') {
+            serde_json::from_str(line).map(|prompt| Question { prompt, system: None })
+        } else {
+            serde_json::from_str(line)
+        };
+        questions.push(question.map_err(|error| {
+            fail(format!("line {}: {error}", index + 1))
+                .hint("a line is a JSON text or `{\"prompt\", \"system\"?}`")
+        })?);
+    }
+    Ok(questions)
+}
+
+fn read_schema(path: &Path) -> Result<ReplySchema, Failure> {
+    let fail =
+        |message: String| Failure::user(format!("schema `{}`: {message}", path.display())).code("schema");
+    let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    let schema = Json::parse(&text).map_err(|error| fail(error.to_string()))?;
+    Ok(ReplySchema { name: "answer".to_owned(), schema })
+}

@@ -1,0 +1,259 @@
+//! Models: those that the user named, opened, with the caps, the pace and the cache that they are asked with.
+//!
+//! Keys come from the environment, each for its own host, and go nowhere else.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use recoup::models::cached::ReplyCache;
+use recoup::models::pacer::{PaceOptions, Pacer};
+use recoup::models::{
+    AnthropicModel, Asking, Budget, ChatModel, Client, ClientOptions, Clock, Cost, Estimate, LedgerLine,
+    Limits, ModelIdentity, ModelSpec, OpenAiModel, PriceTable, PriceTableError, ResponsesModel, Rules,
+    ScriptFile, Secret, SpecError, Wire,
+};
+use recoup::store::Store;
+
+use crate::args::SpendArgs;
+use crate::clock::SteadyClock;
+use crate::failure::Failure;
+use crate::printer::{Printer, runs};
+use crate::settings::Settings;
+
+/// What a command may spend without being told so.
+const UNASKED: Cost = Cost(1_000_000_000_000);
+
+/// Opens models by name. With a project, answers are kept in it and never paid for twice.
+pub(crate) fn open_models(
+    names: &[String],
+    spend: &SpendArgs,
+    settings: &Settings,
+    store: Option<&Store>,
+) -> Result<Asking, Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SteadyClock::start());
+    let limits = Limits {
+        cost: spend.max_cost,
+        tokens: spend.max_tokens,
+        requests: spend.max_requests,
+        wall: spend.max_time,
+    };
+    let budget = Arc::new(Budget::new(limits, Arc::clone(&clock)));
+    let cache = match store {
+        Some(store) => Some(Arc::new(store.replies()?) as Arc<dyn ReplyCache>),
+        None => None,
+    };
+    let prices = read_prices(spend.prices.as_deref())?;
+    let mut opener = Opener { budget: Arc::clone(&budget), prices, client: None };
+    let mut asking = Asking::new(Rules {
+        budget,
+        clock: Arc::clone(&clock),
+        cache,
+        offline: settings.offline,
+        concurrency: usize::from(spend.concurrency),
+    });
+    let options = PaceOptions {
+        requests_per_minute: spend.rpm,
+        tokens_per_minute: spend.tpm,
+        ..PaceOptions::default()
+    };
+    let mut pacers: BTreeMap<String, Arc<Pacer>> = BTreeMap::new();
+    for name in names {
+        let model = opener.open(name)?;
+        let identity = model.identity().clone();
+        // A scripted model costs nothing and is never in a hurry.
+        let remote = identity.host().is_some();
+        let price = opener.prices.price(&identity.model).or((!remote).then_some(recoup::models::Price::FREE));
+        let host = identity.host().unwrap_or(&identity.model).to_owned();
+        let options = if remote { options } else { PaceOptions::default() };
+        let pacer = pacers
+            .entry(host.clone())
+            .or_insert_with(|| Arc::new(Pacer::new(host, options, Arc::clone(&clock))));
+        asking.add(model, price, Arc::clone(pacer)).map_err(|error| {
+            Failure::user(error.to_string()).code("unpriced").hint(format!(
+                "give its price in a file: `--prices FILE` with `[models.\"{}\"]`, `input` and `output`, in dollars \
+                 a million tokens (0 where it is your own)",
+                identity.model
+            ))
+        })?;
+    }
+    Ok(asking)
+}
+
+struct Opener {
+    budget: Arc<Budget>,
+    prices: PriceTable,
+    client: Option<Arc<Client>>,
+}
+
+impl Opener {
+    fn open(&mut self, name: &str) -> Result<Arc<dyn ChatModel>, Failure> {
+        let spec = ModelSpec::parse(name)
+            .map_err(|error| Failure::user(error.to_string()).code("model").hint(SpecError::hint()))?;
+        let (wire, model) = match &spec {
+            ModelSpec::Scripted(path) => {
+                let script = ScriptFile::open(path).map_err(|error| {
+                    Failure::user(format!("cannot use the script {error}")).code("model").hint(
+                        "a line is `{\"answer\": …}`, with `request` (a hash) or `contains` (a text) where it answers one question only",
+                    )
+                })?;
+                return Ok(Arc::new(script));
+            }
+            ModelSpec::Remote { wire, model, .. } => (*wire, model),
+        };
+        let Some(identity) = spec.identity(self.prices.family(model)) else {
+            return Err(Failure::user(format!("`{name}` names no model")).code("model"));
+        };
+        let key = key_of(&identity);
+        let client = self.client()?;
+        Ok(match wire {
+            Wire::OpenAi => Arc::new(OpenAiModel::new(identity, key, client)),
+            Wire::OpenAiResponses => Arc::new(ResponsesModel::new(identity, key, client)),
+            Wire::Anthropic => Arc::new(AnthropicModel::new(identity, key, client)),
+        })
+    }
+
+    fn client(&mut self) -> Result<Arc<Client>, Failure> {
+        if let Some(client) = &self.client {
+            return Ok(Arc::clone(client));
+        }
+        let proxy = ["HTTPS_PROXY", "https_proxy"].iter().find_map(|name| variable(name));
+        let options =
+            ClientOptions { budget: Some(Arc::clone(&self.budget)), proxy, ..ClientOptions::default() };
+        let client = Arc::new(Client::new(options)?);
+        self.client = Some(Arc::clone(&client));
+        Ok(client)
+    }
+}
+
+/// The key for a host: the provider's own variable, else `RECOUP_API_KEY_<HOST>`, else `RECOUP_API_KEY`.
+fn key_of(identity: &ModelIdentity) -> Option<Secret<String>> {
+    match identity.host()? {
+        "api.openai.com" => variable("OPENAI_API_KEY"),
+        "api.anthropic.com" => variable("ANTHROPIC_API_KEY"),
+        host => {
+            let name = host.split(':').next().unwrap_or(host);
+            let word: String = name
+                .chars()
+                .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+                .collect();
+            variable(&format!("RECOUP_API_KEY_{word}")).or_else(|| variable("RECOUP_API_KEY"))
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<Secret<String>> {
+    std::env::var(name)
+        .ok()
+        .map(|value| value.trim().to_owned())
+        .filter(|value| !value.is_empty())
+        .map(Secret::new)
+}
+
+fn read_prices(path: Option<&Path>) -> Result<PriceTable, Failure> {
+    let Some(path) = path else { return Ok(PriceTable::default()) };
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::user(format!("cannot read prices `{}`: {error}", path.display())).code("prices")
+    })?;
+    PriceTable::parse(&text).map_err(|error| {
+        Failure::user(format!("`{}`: {error}", path.display())).code("prices").hint(PriceTableError::hint())
+    })
+}
+
+/// What the user decided about an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Ask.
+    Ask,
+    /// It was only to be shown (`--dry-run`): it stands on standard output.
+    Shown,
+}
+
+/// Says what will be spent before it is, and stops where that is more than the user said.
+///
+/// # Errors
+/// Where it may cost more than $1, or nobody knows how much, and neither `--max-cost` nor `--yes` is given.
+pub(crate) fn announce(
+    estimate: &Estimate,
+    spend: &SpendArgs,
+    settings: &Settings,
+    printer: Printer,
+) -> Result<Decision, Failure> {
+    let text = describe(estimate);
+    if spend.dry_run {
+        if printer.is_json() {
+            printer.json(&settings.answer(estimate.clone()));
+        } else {
+            printer.line(text);
+        }
+        return Ok(Decision::Shown);
+    }
+    if estimate.requests == 0 || estimate.hosts.is_empty() {
+        return Ok(Decision::Ask);
+    }
+    printer.note(&text);
+    let unknown = estimate.unpriced.iter().next();
+    let too_much = estimate.cost > UNASKED || unknown.is_some();
+    if spend.max_cost.is_none() && !spend.yes && too_much && !settings.offline {
+        let reason = match unknown {
+            Some(model) => format!("nobody knows what `{model}` costs"),
+            None => format!("this may cost {}", estimate.cost),
+        };
+        return Err(Failure::user(format!("nothing was sent: {reason}"))
+            .code("would-spend")
+            .hint("`--yes` asks all the same, `--max-cost USD` sets a cap, `--prices FILE` tells prices"));
+    }
+    Ok(Decision::Ask)
+}
+
+fn describe(estimate: &Estimate) -> String {
+    let hosts: Vec<&str> = estimate.hosts.iter().map(String::as_str).collect();
+    let requests = match estimate.requests {
+        1 => "1 request".to_owned(),
+        count => format!("{count} requests"),
+    };
+    let mut text = if hosts.is_empty() { requests } else { format!("{requests} to {}", hosts.join(", ")) };
+    if estimate.runs > 0 {
+        text += &format!(" about {}", runs(usize::try_from(estimate.runs).unwrap_or(usize::MAX)));
+    }
+    text += &format!(
+        ": about {} tokens and at most {} in answers",
+        estimate.prompt_tokens, estimate.completion_tokens
+    );
+    text += &match estimate.bytes_leaving {
+        0 => ", nothing leaves this machine".to_owned(),
+        bytes => format!(", {bytes} bytes leave this machine"),
+    };
+    text += &match (estimate.unpriced.is_empty(), estimate.cost) {
+        (true, cost) => format!(", at most {cost}"),
+        (false, Cost(0)) => ", price unknown".to_owned(),
+        (false, cost) => format!(", at most {cost} and what models without a price cost"),
+    };
+    if estimate.cached > 0 {
+        text += &format!("; {} answered from before", estimate.cached);
+    }
+    text
+}
+
+/// Says what was spent, and what providers did that a user should know.
+pub(crate) fn say_spent(asking: &Asking, printer: Printer) {
+    let spent = asking.budget().spent();
+    let (calls, cached) = asking.ledger().calls();
+    if calls + cached > 0 {
+        printer.note(format_args!(
+            "{calls} answered, {cached} from before, {} tokens, {}",
+            spent.tokens, spent.cost
+        ));
+    }
+    for LedgerLine { model, answered_by, doubtful_usage, .. } in asking.ledger().lines() {
+        if !answered_by.is_empty() {
+            printer.warn(format_args!("`{model}` was asked, and `{}` answered", answered_by.join("`, `")));
+        }
+        if doubtful_usage > 0 {
+            printer.warn(format_args!(
+                "the tokens that `{model}` counts are missing or cannot be true in {doubtful_usage} answers; \
+                 they are counted by length"
+            ));
+        }
+    }
+}

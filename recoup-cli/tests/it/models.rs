@@ -1,0 +1,324 @@
+//! Asking models: what they answer, what they cost, and what goes wrong.
+
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::bench::Bench;
+use crate::fault_server::{Asked, Fault, FaultServer, completion};
+
+const PRICES: &str = "[models.toy]\ninput = 1000\noutput = 1000\n";
+
+/// A bench with so many questions.
+fn questions(count: usize) -> Bench {
+    let bench = Bench::new();
+    let lines: String = (0..count).map(|number| format!("\"question {number}\"\n")).collect();
+    bench.write("questions.jsonl", lines);
+    bench.write("prices.toml", PRICES);
+    bench
+}
+
+fn error(bench: &Bench, arguments: &[&str]) -> Value {
+    bench.json(&[arguments, &["--json"]].concat(), 2)["error"].clone()
+}
+
+#[test]
+fn a_question_is_answered() {
+    let server = FaultServer::start(|_, asked| {
+        let question = asked.json()["messages"][1]["content"].as_str().unwrap().to_owned();
+        Fault::answer(&format!("you said {question}\u{1b}[2J"))
+    });
+    let bench = Bench::new();
+    let model = server.model("toy");
+    let text = bench.output(&["ask", &model, "hello", "--system", "be brief"]);
+    let stdout = String::from_utf8_lossy(&text.stdout);
+    assert!(stdout.starts_with("you said hello") && !stdout.contains('\u{1b}'), "{}", bench.render(&text));
+    let answer = bench.json(&["ask", &model, "hello", "--system", "be brief", "--json"], 0);
+    assert_eq!((&answer["model"], &answer["usage"]["prompt"]), (&"toy".into(), &9.into()));
+    assert_eq!((&answer["format"], &answer["cost_usd"]), (&"recoup.answer".into(), &Value::Null));
+    assert_eq!(server.asked()[0].path, "/v1/chat/completions");
+    assert!(!bench.path(".recoup").exists(), "a look at an endpoint makes no project");
+}
+
+#[test]
+fn other_wires_are_spoken() {
+    let server = FaultServer::start(|_, asked| {
+        let body = asked.json();
+        Fault::Answer(match asked.path.as_str() {
+            "/v1/messages" => {
+                assert_eq!(body["system"], "be brief");
+                r#"{"model":"toy","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#
+                    .to_owned()
+            }
+            "/v1/responses" => {
+                assert_eq!(body["input"][0]["role"], "system");
+                r#"{"model":"toy","status":"completed","output":[
+                    {"type":"message","content":[{"type":"output_text","text":"hi"}]}]}"#
+                    .to_owned()
+            }
+            other => panic!("{other}"),
+        })
+    });
+    let bench = Bench::new();
+    for wire in ["anthropic:", "openai-responses:"] {
+        let name = format!("{wire}{}", server.model("toy"));
+        let answer = bench.json(&["ask", &name, "hello", "--system", "be brief", "--json"], 0);
+        assert_eq!(answer["text"], "hi", "{wire}");
+    }
+    assert!(server.asked()[0].header("anthropic-version").is_some());
+}
+
+/// Every way to fail for a while, and then an answer.
+#[test]
+fn what_passes_is_tried_again() {
+    let limited = Fault::Raw { status: 429, headers: "Retry-After: 1".to_owned(), body: "{}".to_owned() };
+    for fault in [
+        limited,
+        Fault::status(500, "{\"error\":{\"message\":\"oops\"}}"),
+        Fault::status(503, "<html>busy</html>"),
+        Fault::Hangup,
+        Fault::Cut(completion("cut", "toy", None)),
+        Fault::Answer("{\"choices\":".to_owned()),
+        Fault::Answer(completion("twice", "toy", None).repeat(2)),
+        Fault::Raw { status: 200, headers: "Content-Type: text/html".to_owned(), body: "<html>".to_owned() },
+        Fault::Slow(Duration::from_millis(300), Box::new(Fault::status(502, ""))),
+    ] {
+        let first = fault.clone();
+        let server = FaultServer::start(
+            move |number, _| {
+                if number == 0 { first.clone() } else { Fault::answer("at last") }
+            },
+        );
+        let bench = Bench::new();
+        let start = Instant::now();
+        let answer = bench.json(&["ask", &server.model("toy"), "hello", "--json"], 0);
+        assert_eq!(answer["text"], "at last", "{fault:?}");
+        assert_eq!(server.asked().len(), 2, "{fault:?}");
+        if matches!(&fault, Fault::Raw { status: 429, .. }) {
+            assert!(start.elapsed() >= Duration::from_secs(1), "it was told to wait");
+        }
+    }
+}
+
+/// Every way to fail for good: the message says what happened, and nothing is made up.
+#[test]
+fn what_stays_wrong_is_said() {
+    for (fault, code, words, asked) in [
+        (
+            Fault::status(401, r#"{"error":{"message":"Incorrect API key"}}"#),
+            "refused",
+            "Incorrect API key",
+            1,
+        ),
+        (Fault::status(404, "not here"), "refused", "HTTP 404: not here", 1),
+        (
+            Fault::status(429, r#"{"error":{"code":"insufficient_quota"}}"#),
+            "refused",
+            "insufficient_quota",
+            1,
+        ),
+        (Fault::status(429, "slow down"), "refused", "slow down", 6),
+        (
+            Fault::Raw {
+                status: 302,
+                headers: "Location: http://127.0.0.1:1/".to_owned(),
+                body: String::new(),
+            },
+            "refused",
+            "not followed",
+            1,
+        ),
+        (Fault::Endless, "malformed", "more than 16777216 bytes", 2),
+        (Fault::Answer("[]".to_owned()), "malformed", "not what the API promises", 2),
+        (Fault::Answer("{\"choices\":[]}".to_owned()), "malformed", "no choices", 2),
+        (
+            Fault::Raw {
+                status: 200,
+                headers: "Content-Type: text/event-stream".to_owned(),
+                body: "data: {}\n\n".repeat(3),
+            },
+            "malformed",
+            "stream of events",
+            2,
+        ),
+    ] {
+        let always = fault.clone();
+        let server = FaultServer::start(move |_, _| always.clone());
+        let bench = Bench::new();
+        let error = error(&bench, &["ask", &server.model("toy"), "hello"]);
+        assert_eq!(error["code"], code, "{fault:?}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{fault:?}: {error}");
+        assert_eq!(server.asked().len(), asked, "{fault:?}");
+    }
+}
+
+#[test]
+fn an_endpoint_that_is_down_or_too_slow_is_named() {
+    let bench = Bench::new();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let down = error(&bench, &["ask", &format!("http://127.0.0.1:{port}/v1#toy"), "hello"]);
+    assert_eq!((&down["code"], &down["origin"]), (&"unreachable".into(), &"provider".into()), "{down}");
+    let server =
+        FaultServer::start(|_, _| Fault::Slow(Duration::from_secs(60), Box::new(Fault::answer("late"))));
+    let start = Instant::now();
+    let slow = error(&bench, &["ask", &server.model("toy"), "hello", "--max-time", "1s"]);
+    assert!(start.elapsed() < Duration::from_secs(10), "{slow}");
+    assert_eq!(slow["code"], "timeout", "{slow}");
+}
+
+#[test]
+fn a_key_goes_to_its_host_and_is_never_shown() {
+    const KEY: &str = "sk-planted-0123456789";
+    let server = FaultServer::start(|number, asked| {
+        let sent = asked.header("authorization").or(asked.header("x-api-key")).unwrap_or("none").to_owned();
+        if number == 0 { Fault::status(401, &sent) } else { Fault::answer(&sent) }
+    });
+    let bench = questions(1);
+    let ask = |model: &str, variable: &str| -> Output {
+        let arguments = ["ask", model, "--prompts", "questions.jsonl", "--json"];
+        bench.command(&arguments).env(variable, KEY).output().unwrap()
+    };
+    for output in [
+        ask(&server.model("a"), "RECOUP_API_KEY"),
+        ask(&server.model("a"), "RECOUP_API_KEY_127_0_0_1"),
+        ask(&format!("anthropic:{}", server.model("a")), "RECOUP_API_KEY"),
+        ask(&server.model("b"), "OPENAI_API_KEY"),
+    ] {
+        assert!(!bench.render(&output).contains(KEY), "{}", bench.render(&output));
+    }
+    let sent = |asked: &Asked| asked.header("authorization").or(asked.header("x-api-key")).map(str::to_owned);
+    let keys: Vec<Option<String>> = server.asked().iter().map(sent).collect();
+    let bearer = Some(format!("Bearer {KEY}"));
+    assert_eq!(keys, [bearer.clone(), bearer, Some(KEY.to_owned()), None]);
+    for entry in std::fs::read_dir(bench.path(".recoup")).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(bytes.windows(KEY.len()).all(|window| window != KEY.as_bytes()));
+    }
+}
+
+#[test]
+fn nothing_is_paid_for_twice_even_after_a_kill() {
+    let server =
+        FaultServer::start(|_, _| Fault::Slow(Duration::from_millis(30), Box::new(Fault::answer("yes"))));
+    let bench = questions(60);
+    let model = server.model("toy");
+    let arguments = ["ask", &model, "--prompts", "questions.jsonl", "--json", "--concurrency", "4"];
+    let mut child = bench
+        .command(&arguments)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while server.asked().len() < 20 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let before = server.asked().len();
+    let done = bench.json(&arguments, 0);
+    let cached = done["cached"].as_u64().unwrap() as usize;
+    // Only what was in flight when it died is asked again.
+    assert!(before - cached <= 4, "{before} asked, {cached} kept");
+    assert_eq!(server.asked().len(), before + 60 - cached);
+    let again = bench.json(&arguments, 0);
+    assert_eq!((&again["calls"], &again["cached"]), (&0.into(), &60.into()));
+    assert_eq!(bench.json(&[&arguments[..], &["--offline"]].concat(), 0)["cached"], 60);
+    assert_eq!(server.asked().len(), before + 60 - cached);
+}
+
+#[test]
+fn caps_hold_and_say_so() {
+    let bench = questions(50);
+    for (flag, most) in
+        [(["--max-requests", "7"], 7), (["--max-tokens", "4000"], 50), (["--max-cost", "5"], 50)]
+    {
+        let server = FaultServer::start(|_, _| Fault::answer("yes"));
+        let model = server.model("toy");
+        let project = flag[0];
+        let arguments = [
+            "ask",
+            &model,
+            "--prompts",
+            "questions.jsonl",
+            "--json",
+            "--prices",
+            "prices.toml",
+            "--max-answer",
+            "1000",
+            "--project",
+            project,
+            flag[0],
+            flag[1],
+        ];
+        let output = bench.output(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{}", bench.render(&output));
+        let last = String::from_utf8_lossy(&output.stdout).lines().last().unwrap().to_owned();
+        let done: Value = serde_json::from_str(&last).unwrap();
+        let asked = server.asked().len();
+        assert!(asked > 0 && asked <= most, "{flag:?}: {asked}");
+        assert!(done["spent"]["cost_usd"].as_f64().unwrap() <= 5.0, "{done}");
+        assert!(bench.render(&output).contains("the limit of"), "{}", bench.render(&output));
+    }
+    // The token and cost caps stop it long before the end, though each question takes little of them.
+    let stalled = error(
+        &bench,
+        &["ask", "http://127.0.0.1:1/v1#toy", "x", "--prices", "prices.toml", "--max-cost", "0"],
+    );
+    assert_eq!(stalled["code"], "budget", "{stalled}");
+}
+
+#[test]
+fn a_command_that_would_spend_says_so_first() {
+    let bench = questions(3);
+    let priced =
+        ["ask", "http://models.invalid/v1#toy", "--prompts", "questions.jsonl", "--prices", "prices.toml"];
+    let shown = bench.json(&[&priced[..], &["--dry-run", "--json"]].concat(), 0);
+    assert_eq!((&shown["requests"], &shown["hosts"][0]), (&3.into(), &"models.invalid".into()));
+    assert!(shown["cost_usd"].as_f64().unwrap() > 1.0, "{shown}");
+    insta::assert_snapshot!(bench.snapshot(&priced));
+    insta::assert_snapshot!(bench.snapshot(&["ask", "http://models.invalid/v1#other", "hello"]));
+    insta::assert_snapshot!(bench.snapshot(&["ask", "http://127.0.0.1:1/v1#other", "x", "--max-cost", "1"]));
+    bench.write("typo.toml", "[models.toy]\ninptu = 1\noutput = 2\n");
+    insta::assert_snapshot!(bench.snapshot(&["ask", "openai:toy", "x", "--prices", "typo.toml"]));
+    insta::assert_snapshot!(bench.snapshot(&["ask", "gpt-4o", "x"]));
+    let offline = error(&bench, &["ask", "http://127.0.0.1:1/v1#other", "x", "--offline"]);
+    assert_eq!(offline["code"], "offline");
+}
+
+#[test]
+fn a_provider_that_lies_is_named() {
+    let server = FaultServer::start(|_, _| Fault::Answer(completion("yes", "gpt-oss", Some((1 << 50, 0)))));
+    let bench = questions(1);
+    let output = bench.output(&["ask", &server.model("toy"), "hello"]);
+    let text = bench.render(&output);
+    assert!(text.contains("`toy` was asked, and `gpt-oss` answered"), "{text}");
+    assert!(text.contains("missing or cannot be true in 1 answers"), "{text}");
+}
+
+#[test]
+fn a_schema_is_said_as_the_server_can_take_it() {
+    let server = FaultServer::start(|_, asked| match asked.json()["response_format"]["type"].as_str() {
+        Some("json_schema") => Fault::status(422, r#"{"detail":"response_format: unknown type"}"#),
+        Some("json_object") => Fault::answer("{\"step\":1}"),
+        other => panic!("{other:?}"),
+    });
+    let bench = Bench::new();
+    bench.write("schema.json", r#"{"type":"object","properties":{"step":{"type":"integer"}}}"#);
+    let answer = bench.json(&["ask", &server.model("toy"), "which?", "--schema", "schema.json", "--json"], 0);
+    assert_eq!(answer["text"], "{\"step\":1}");
+    assert_eq!(server.asked().len(), 3);
+}
+
+#[test]
+fn forgetting_a_run_forgets_answers_that_are_about_no_run() {
+    let server = FaultServer::start(|_, _| Fault::answer("PLANTED"));
+    let bench = questions(1);
+    bench.write("runs.jsonl", crate::bench::chat_line("one", "sum", Some(true), "the sum is 4"));
+    bench.output(&["import", "runs.jsonl"]);
+    bench.json(&["ask", &server.model("toy"), "--prompts", "questions.jsonl", "--json"], 0);
+    bench.json(&["forget", "--matching", "sum is 4", "--yes", "--json"], 0);
+    let file = std::fs::read(bench.path(".recoup/store.sqlite")).unwrap();
+    assert!(file.windows(7).all(|window| window != b"PLANTED"));
+}

@@ -1,0 +1,3 @@
+//! Evaluation: how often what recoup says is right, beside what the simplest guesses reach.
+
+pub mod attribution;

@@ -1,0 +1,392 @@
+//! Asking: models behind a cache, a pace, a budget and a ledger, for all stages of one command.
+//!
+//! A question is looked up among the answers that were paid for; where it is new, it waits for its turn,
+//! sets aside what it may cost, is sent, tried again where that helps, kept, and noted. An attempt that
+//! may be charged although no answer came counts as spent in full.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::cached::{Flights, Kept, ReplyCache, key};
+use super::ledger::{Answered, Ledger};
+use super::pacer::Pacer;
+use super::{
+    Amount, Budget, ChatModel, ChatReply, ChatRequest, Clock, Cost, ModelError, ModelIdentity, Price, Usage,
+    batch, tokens,
+};
+use crate::id::{Hash, TrajectoryId};
+
+/// What all models of a command share.
+pub struct Rules {
+    /// The caps.
+    pub budget: Arc<Budget>,
+    /// The clock that latencies are measured by.
+    pub clock: Arc<dyn Clock>,
+    /// Where answers are kept; without it every question is asked anew.
+    pub cache: Option<Arc<dyn ReplyCache>>,
+    /// Forbids asking a model that lives elsewhere: only kept answers are given.
+    pub offline: bool,
+    /// Most questions in flight.
+    pub concurrency: usize,
+}
+
+struct Shared {
+    rules: Rules,
+    ledger: Ledger,
+    flights: Flights,
+}
+
+/// Models that a command may ask, and what asking them may take.
+#[derive(Clone)]
+pub struct Asking {
+    shared: Arc<Shared>,
+    models: Vec<Arc<AskedModel>>,
+}
+
+impl Asking {
+    /// Nobody to ask yet.
+    pub fn new(rules: Rules) -> Self {
+        let shared = Shared { rules, ledger: Ledger::default(), flights: Flights::default() };
+        Self { shared: Arc::new(shared), models: Vec::new() }
+    }
+
+    /// Adds a model with its price and the pace of its provider.
+    ///
+    /// # Errors
+    /// [`ModelError::Unsupported`] for a model without a price where the cost is capped: the cap could
+    /// not hold.
+    pub fn add(
+        &mut self,
+        model: Arc<dyn ChatModel>,
+        price: Option<Price>,
+        pacer: Arc<Pacer>,
+    ) -> Result<(), ModelError> {
+        if price.is_none() && self.shared.rules.budget.limits().cost.is_some() {
+            return Err(ModelError::Unsupported(format!(
+                "`{}` has no price, so a cap on cost cannot hold for it",
+                model.identity().model
+            )));
+        }
+        self.models.push(Arc::new(AskedModel { model, price, pacer, shared: Arc::clone(&self.shared) }));
+        Ok(())
+    }
+
+    /// The models, in the order they were added.
+    pub fn models(&self) -> &[Arc<AskedModel>] {
+        &self.models
+    }
+
+    /// What is spent and what is left.
+    pub fn budget(&self) -> &Budget {
+        &self.shared.rules.budget
+    }
+
+    /// What was asked and what it took.
+    pub fn ledger(&self) -> &Ledger {
+        &self.shared.ledger
+    }
+
+    /// Most questions in flight.
+    pub fn concurrency(&self) -> usize {
+        self.shared.rules.concurrency.max(1)
+    }
+
+    /// `items.map(f)` with as many at once as may be in flight; results in the order of the items.
+    pub fn map<T: Sync, R: Send>(&self, items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        batch::map(items, self.concurrency(), f)
+    }
+
+    /// As [`Asking::map`], handing each result to `done` in order, on the calling thread ([`batch::each`]).
+    pub fn each<T: Sync, R: Send>(
+        &self,
+        items: &[T],
+        f: impl Fn(&T) -> R + Sync,
+        done: impl FnMut(usize, R),
+    ) {
+        batch::each(items, self.concurrency(), f, done);
+    }
+}
+
+/// A model, with everything that stands before it.
+pub struct AskedModel {
+    model: Arc<dyn ChatModel>,
+    price: Option<Price>,
+    pacer: Arc<Pacer>,
+    shared: Arc<Shared>,
+}
+
+impl AskedModel {
+    /// Which model it is.
+    pub fn identity(&self) -> &ModelIdentity {
+        self.model.identity()
+    }
+
+    /// What it charges, where that is known.
+    pub fn price(&self) -> Option<Price> {
+        self.price
+    }
+
+    /// Host that is asked; `None` for a model in memory.
+    pub fn host(&self) -> Option<&str> {
+        self.identity().host()
+    }
+
+    /// Whether questions stay on this machine.
+    pub fn is_local(&self) -> bool {
+        self.identity().is_local()
+    }
+
+    /// The model as one stage asks it about one run, or about none.
+    pub fn about(self: &Arc<Self>, stage: &str, run: Option<TrajectoryId>) -> About {
+        About { model: Arc::clone(self), stage: stage.to_owned(), run }
+    }
+
+    /// Whether the answer to a question is kept, so that asking it costs nothing.
+    ///
+    /// # Errors
+    /// [`ModelError::Cache`].
+    pub fn is_kept(&self, request: &ChatRequest) -> Result<bool, ModelError> {
+        match &self.shared.rules.cache {
+            Some(cache) => Ok(cache.get(&key(self.identity(), request)?, None)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// What a question takes at most.
+    pub fn at_most(&self, request: &ChatRequest) -> Amount {
+        let (prompt, completion) = (tokens::most_prompt(request), u64::from(request.max_tokens));
+        Amount {
+            cost: self.price.map_or(Cost(0), |price| price.at_most(prompt, completion)),
+            tokens: prompt + completion,
+            requests: 1,
+        }
+    }
+
+    fn ask(
+        &self,
+        request: &ChatRequest,
+        stage: &str,
+        run: Option<TrajectoryId>,
+    ) -> Result<ChatReply, ModelError> {
+        let key = key(self.identity(), request)?;
+        let ledger = &self.shared.ledger;
+        let name = &self.identity().model;
+        let answered = match &self.shared.rules.cache {
+            None => self.send(request, stage, key).map(|paid| paid.reply),
+            Some(cache) => {
+                let _flight = self.shared.flights.enter(key);
+                if let Some(reply) = cache.get(&key, run)? {
+                    ledger.cached(stage, name);
+                    return Ok(reply);
+                }
+                self.send(request, stage, key).and_then(|paid| {
+                    cache.put(&Kept {
+                        key: &key,
+                        run,
+                        stage,
+                        model: name,
+                        reply: &paid.reply,
+                        usage: paid.usage,
+                        cost: paid.cost,
+                        took_ms: paid.took.as_millis() as u64,
+                    })?;
+                    Ok(paid.reply)
+                })
+            }
+        };
+        if answered.is_err() {
+            ledger.failed(stage, name);
+        }
+        answered
+    }
+
+    fn send(&self, request: &ChatRequest, stage: &str, key: Hash) -> Result<Paid, ModelError> {
+        let Rules { budget, offline, .. } = &self.shared.rules;
+        if let Some(host) = self.host().filter(|_| *offline) {
+            return Err(ModelError::Offline { host: host.to_owned() });
+        }
+        let claim = self.at_most(request);
+        let pace = tokens::likely_prompt(request) + u64::from(request.max_tokens);
+        self.pacer.run(pace, key, &|wait| budget.check_time(wait), || self.attempt(request, stage, claim))
+    }
+
+    fn attempt(&self, request: &ChatRequest, stage: &str, claim: Amount) -> Result<Paid, ModelError> {
+        let Rules { budget, clock, .. } = &self.shared.rules;
+        let (ledger, name) = (&self.shared.ledger, &self.identity().model);
+        let reservation = budget.reserve(claim)?;
+        let start = clock.now();
+        let reply = match self.model.complete(request) {
+            Ok(reply) => reply,
+            Err(error) => {
+                let charged = error.may_be_charged();
+                let cost = self.price.map(|_| if charged { claim.cost } else { Cost(0) });
+                reservation.settle(if charged { claim } else { Amount { requests: 1, ..Amount::default() } });
+                ledger.failed_attempt(stage, name, cost);
+                return Err(error);
+            }
+        };
+        let took = clock.now().saturating_sub(start);
+        let answer_bytes = reply.text.len() + reply.reasoning.as_deref().map_or(0, str::len);
+        let plausible =
+            reply.usage.is_some_and(|usage| tokens::is_plausible(usage, request, answer_bytes as u64));
+        // A count that is missing or too small to be true does not stretch a cap.
+        let least = Usage {
+            prompt: tokens::cautious(tokens::request_bytes(request)),
+            cached_prompt: 0,
+            completion: tokens::cautious(answer_bytes as u64),
+        };
+        let usage = match reply.usage {
+            Some(usage) if plausible => usage,
+            Some(usage) => Usage {
+                prompt: usage.prompt.max(least.prompt),
+                cached_prompt: 0,
+                completion: usage.completion.max(least.completion),
+            },
+            None => least,
+        };
+        let cost = self.price.map(|price| price.of(usage));
+        reservation.settle(Amount {
+            cost: cost.unwrap_or_default(),
+            tokens: usage.prompt.saturating_add(usage.completion),
+            requests: 1,
+        });
+        let answered = Answered { usage, doubtful: !plausible, cost, took, name: &reply.model };
+        ledger.answered(stage, name, &answered);
+        Ok(Paid { reply, usage, cost, took })
+    }
+}
+
+/// An answer and what it took.
+struct Paid {
+    reply: ChatReply,
+    usage: Usage,
+    cost: Option<Cost>,
+    took: Duration,
+}
+
+/// A model as one stage asks it about one run.
+#[derive(Clone)]
+pub struct About {
+    model: Arc<AskedModel>,
+    stage: String,
+    run: Option<TrajectoryId>,
+}
+
+impl ChatModel for About {
+    fn identity(&self) -> &ModelIdentity {
+        self.model.identity()
+    }
+
+    fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        self.model.ask(request, &self.stage, self.run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use super::{Asking, Rules};
+    use crate::id::Hash;
+    use crate::models::cached::{Kept, ReplyCache};
+    use crate::models::pacer::{PaceOptions, Pacer};
+    use crate::models::{
+        Budget, ChatMessage, ChatModel as _, ChatReply, ChatRequest, Cost, Limits, ManualClock, ModelError,
+        Price, ScriptedModel, Usage,
+    };
+
+    #[derive(Default)]
+    struct Memory(Mutex<BTreeMap<Hash, ChatReply>>);
+
+    impl ReplyCache for Memory {
+        fn get(
+            &self,
+            key: &Hash,
+            _run: Option<crate::id::TrajectoryId>,
+        ) -> Result<Option<ChatReply>, ModelError> {
+            Ok(self.0.lock().unwrap().get(key).cloned())
+        }
+
+        fn put(&self, kept: &Kept<'_>) -> Result<(), ModelError> {
+            self.0.lock().unwrap().insert(*kept.key, kept.reply.clone());
+            Ok(())
+        }
+    }
+
+    fn asking(limits: Limits, cached: bool) -> Asking {
+        let clock = Arc::new(ManualClock::default());
+        let cache = cached.then(|| Arc::new(Memory::default()) as Arc<dyn ReplyCache>);
+        Asking::new(Rules {
+            budget: Arc::new(Budget::new(limits, clock.clone())),
+            clock,
+            cache,
+            offline: false,
+            concurrency: 8,
+        })
+    }
+
+    fn pacer() -> Arc<Pacer> {
+        Arc::new(Pacer::new("h", PaceOptions::default(), Arc::new(ManualClock::default())))
+    }
+
+    fn question(number: usize) -> ChatRequest {
+        ChatRequest::new(vec![ChatMessage::user(format!("question {number}"))], 100)
+    }
+
+    #[test]
+    fn equal_questions_are_asked_once_even_at_once() {
+        let sent = Arc::new(AtomicU64::new(0));
+        let mut asking = asking(Limits::default(), true);
+        let counter = Arc::clone(&sent);
+        let model = ScriptedModel::new("toy", move |_| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            Ok(ChatReply::text("yes"))
+        });
+        asking.add(Arc::new(model), None, pacer()).unwrap();
+        let about = asking.models()[0].about("test", None);
+        let items: Vec<usize> = (0..40).map(|number| number % 4).collect();
+        let answers = asking.map(&items, |number| about.complete(&question(*number)).unwrap().text);
+        assert_eq!(answers, vec!["yes"; 40]);
+        assert_eq!(sent.load(Ordering::SeqCst), 4);
+        assert_eq!(asking.ledger().calls(), (4, 36));
+        assert!(asking.models()[0].is_kept(&question(3)).unwrap());
+    }
+
+    #[test]
+    fn the_cap_on_cost_holds_whatever_the_provider_says() {
+        let price = Price { input: 1.0, cached_input: 1.0, output: 1.0 };
+        for usage in [
+            None,
+            Some(Usage::default()),
+            Some(Usage { prompt: 40, cached_prompt: 0, completion: 100 }),
+            Some(Usage { prompt: u64::MAX, cached_prompt: 0, completion: 0 }),
+        ] {
+            let cap = Cost::from_usd(0.01);
+            let mut asking = asking(Limits { cost: Some(cap), ..Limits::default() }, false);
+            let model = ScriptedModel::new("toy", move |_| {
+                Ok(ChatReply { usage, ..ChatReply::text("a".repeat(300)) })
+            });
+            asking.add(Arc::new(model), Some(price), pacer()).unwrap();
+            let about = asking.models()[0].about("test", None);
+            let items: Vec<usize> = (0..400).collect();
+            let answers = asking.map(&items, |number| about.complete(&question(*number)).is_ok());
+            let answered = answers.iter().filter(|ok| **ok).count();
+            let lied_high = usage.is_some_and(|usage| usage.prompt == u64::MAX);
+            assert!(answered < 400, "{usage:?}");
+            assert!(lied_high || asking.budget().spent().cost <= cap, "{usage:?}");
+            assert!(!lied_high || answered <= 8, "no question is sent after it: {answered}");
+        }
+    }
+
+    #[test]
+    fn a_model_without_a_price_is_refused_under_a_cap() {
+        let mut capped = asking(Limits { cost: Some(Cost(1)), ..Limits::default() }, false);
+        let model = || Arc::new(ScriptedModel::new("toy", |_| Ok(ChatReply::text(""))));
+        let error = capped.add(model(), None, pacer()).unwrap_err();
+        assert!(error.to_string().contains("`toy` has no price"), "{error}");
+        assert!(capped.add(model(), Some(Price::FREE), pacer()).is_ok());
+    }
+}

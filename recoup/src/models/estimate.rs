@@ -1,0 +1,79 @@
+//! An estimate: what questions will likely take, before the first is sent.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{AskedModel, ChatRequest, Cost, ModelError, Usage, tokens};
+use crate::id::TrajectoryId;
+
+/// What questions will likely take. Answers are counted as long as they may be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Estimate {
+    /// Questions to send.
+    pub requests: u64,
+    /// Questions whose answers are kept, which cost nothing.
+    pub cached: u64,
+    /// Runs that they are about.
+    pub runs: u64,
+    /// Bytes of text that leave this machine.
+    pub bytes_leaving: u64,
+    /// Tokens of the questions.
+    pub prompt_tokens: u64,
+    /// Tokens of the answers, at most.
+    pub completion_tokens: u64,
+    /// Money, in dollars, for the models that have a price.
+    #[serde(rename = "cost_usd")]
+    #[cfg_attr(test, schemars(with = "f64"))]
+    pub cost: Cost,
+    /// Hosts that are asked.
+    pub hosts: BTreeSet<String>,
+    /// Models elsewhere whose price is not known.
+    pub unpriced: BTreeSet<String>,
+    #[serde(skip)]
+    seen: BTreeSet<TrajectoryId>,
+}
+
+impl Estimate {
+    /// Adds a question about a run, or about none.
+    ///
+    /// # Errors
+    /// [`ModelError::Cache`].
+    pub fn add(
+        &mut self,
+        model: &AskedModel,
+        request: &ChatRequest,
+        run: Option<TrajectoryId>,
+    ) -> Result<(), ModelError> {
+        if model.is_kept(request)? {
+            self.cached += 1;
+            return Ok(());
+        }
+        let usage = Usage {
+            prompt: tokens::likely_prompt(request),
+            cached_prompt: 0,
+            completion: u64::from(request.max_tokens),
+        };
+        self.requests += 1;
+        self.prompt_tokens += usage.prompt;
+        self.completion_tokens += usage.completion;
+        if run.is_some_and(|run| self.seen.insert(run)) {
+            self.runs += 1;
+        }
+        if let Some(host) = model.host() {
+            self.hosts.insert(host.to_owned());
+        }
+        if !model.is_local() {
+            self.bytes_leaving += tokens::request_bytes(request);
+        }
+        match model.price() {
+            Some(price) => self.cost += price.of(usage),
+            None if !model.is_local() => {
+                self.unpriced.insert(model.identity().model.clone());
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,375 @@
+//! OpenAI's chat completions, as OpenAI, vLLM, SGLang, llama.cpp, Ollama, LiteLLM and OpenRouter speak them.
+//!
+//! Servers differ in what they take. A part of the question that one refuses by name is left out, or said
+//! in another way, from then on: the schema of the answer is asked for strictly, then loosely, then as a
+//! JSON object with a schema, and at last in words.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::answer::{self, Endpoint};
+use super::http::{Client, Sending};
+use super::{
+    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelCall, ModelError, ModelIdentity,
+    ReplySchema, Role, Secret, Usage,
+};
+
+/// A model behind chat completions.
+pub struct OpenAiModel {
+    identity: ModelIdentity,
+    endpoint: Endpoint,
+    client: Arc<Client>,
+    dialect: Dialect,
+}
+
+impl OpenAiModel {
+    /// A model at the identity's base URL.
+    pub fn new(identity: ModelIdentity, key: Option<Secret<String>>, client: Arc<Client>) -> Self {
+        let endpoint = Endpoint::new(&identity.base_url, key);
+        // OpenAI's reasoning models refuse the older word, other servers do not know the newer one.
+        let dialect = Dialect { new_limit: (endpoint.host == "api.openai.com").into(), ..Dialect::default() };
+        Self { identity, endpoint, client, dialect }
+    }
+}
+
+impl ChatModel for OpenAiModel {
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        let body = self.dialect.body(&self.identity.model, request);
+        let received = self.client.post(sending(&self.endpoint, "chat/completions", &body))?;
+        let host = &self.endpoint.host;
+        match answer::read::<Completion>(host, &received) {
+            Ok(completion) => completion.into_reply(host),
+            Err(error) => Err(self.dialect.adapt(&error, request).unwrap_or(error)),
+        }
+    }
+}
+
+/// A request with a bearer's key.
+pub(super) fn sending(endpoint: &Endpoint, path: &str, body: &Value) -> Sending {
+    let bearer = |key: &Secret<String>| ("authorization", Secret::new(format!("Bearer {}", key.reveal())));
+    Sending {
+        host: endpoint.host.clone(),
+        url: format!("{}/{path}", endpoint.base_url),
+        headers: endpoint.key.as_ref().map(bearer).into_iter().collect(),
+        body: body.to_string().into_bytes(),
+    }
+}
+
+/// What a server takes, as far as is known.
+#[derive(Default)]
+struct Dialect {
+    /// How the schema is said: an index of [`SCHEMA_FORMS`].
+    schema_form: AtomicU8,
+    new_limit: AtomicBool,
+    no_temperature: AtomicBool,
+    no_seed: AtomicBool,
+}
+
+/// Ways to say what form the answer must have, from the best.
+const SCHEMA_FORMS: [&str; 4] =
+    ["a strict schema", "a schema", "a schema for a JSON object", "a schema but in words"];
+
+impl Dialect {
+    fn body(&self, model: &str, request: &ChatRequest) -> Value {
+        let mut messages: Vec<Value> = request.messages.iter().map(message).collect();
+        let mut body = Map::new();
+        body.insert("model".to_owned(), model.into());
+        let form = self.schema_form.load(Ordering::Relaxed);
+        if let Some(schema) = &request.schema {
+            match response_format(schema, form) {
+                Some(format) => {
+                    body.insert("response_format".to_owned(), format);
+                }
+                None => messages.push(json!({ "role": "user", "content": in_words(schema) })),
+            }
+        }
+        body.insert("messages".to_owned(), messages.into());
+        let limit =
+            if self.new_limit.load(Ordering::Relaxed) { "max_completion_tokens" } else { "max_tokens" };
+        body.insert(limit.to_owned(), request.max_tokens.into());
+        if !self.no_temperature.load(Ordering::Relaxed) {
+            body.insert("temperature".to_owned(), request.temperature.into());
+        }
+        if let Some(seed) = request.seed.filter(|_| !self.no_seed.load(Ordering::Relaxed)) {
+            body.insert("seed".to_owned(), seed.into());
+        }
+        if !request.tools.is_empty() {
+            body.insert("tools".to_owned(), request.tools.iter().map(|tool| tool.to_value()).collect());
+        }
+        Value::Object(body)
+    }
+
+    /// Learns from a refusal; `None` where nothing can be left out.
+    fn adapt(&self, error: &ModelError, request: &ChatRequest) -> Option<ModelError> {
+        let ModelError::Status { host, status: 400 | 422, message, .. } = error else { return None };
+        let adapted = |what: &str| Some(ModelError::Adapted { host: host.clone(), what: what.to_owned() });
+        let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        if names(&["max_completion_tokens"]) && !self.new_limit.swap(true, Ordering::Relaxed) {
+            return adapted("`max_tokens`");
+        }
+        if names(&["temperature"]) && !self.no_temperature.swap(true, Ordering::Relaxed) {
+            return adapted("this `temperature`");
+        }
+        if request.seed.is_some() && names(&["seed"]) && !self.no_seed.swap(true, Ordering::Relaxed) {
+            return adapted("`seed`");
+        }
+        let form = self.schema_form.load(Ordering::Relaxed);
+        let last = SCHEMA_FORMS.len() as u8 - 1;
+        if request.schema.is_some()
+            && form < last
+            && names(&["response_format", "json_schema", "schema", "json_object", "grammar"])
+        {
+            // Others may have learned the same at the same time: one step for all of them.
+            let _ = self.schema_form.compare_exchange(form, form + 1, Ordering::Relaxed, Ordering::Relaxed);
+            return adapted(SCHEMA_FORMS[usize::from(form)]);
+        }
+        None
+    }
+}
+
+fn response_format(schema: &ReplySchema, form: u8) -> Option<Value> {
+    match form {
+        0 | 1 => Some(json!({
+            "type": "json_schema",
+            "json_schema": { "name": schema.name, "schema": schema.in_order(), "strict": form == 0 },
+        })),
+        2 => Some(json!({ "type": "json_object", "schema": schema.in_order() })),
+        _ => None,
+    }
+}
+
+/// What asks for a form where the provider has no field for it.
+pub(super) fn in_words(schema: &ReplySchema) -> String {
+    format!(
+        "Answer with one JSON object and nothing else. It must satisfy this JSON Schema:\n{}",
+        schema.in_order()
+    )
+}
+
+fn message(message: &ChatMessage) -> Value {
+    let role = match message.role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    };
+    let mut out = json!({ "role": role, "content": message.content });
+    if !message.calls.is_empty() {
+        let call = |call: &ModelCall| {
+            json!({
+                "id": call.id, "type": "function",
+                "function": { "name": call.name, "arguments": call.arguments },
+            })
+        };
+        out["tool_calls"] = message.calls.iter().map(call).collect();
+    }
+    if let Some(id) = &message.call_id {
+        out["tool_call_id"] = id.as_str().into();
+    }
+    out
+}
+
+#[derive(Deserialize)]
+struct Completion {
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    choices: Vec<Choice>,
+    #[serde(default)]
+    usage: Option<Counted>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Said,
+    #[serde(default)]
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    content: Value,
+    #[serde(default)]
+    refusal: Option<String>,
+    #[serde(default)]
+    reasoning_content: Option<String>,
+    #[serde(default)]
+    reasoning: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Called>>,
+}
+
+#[derive(Deserialize)]
+struct Called {
+    #[serde(default)]
+    id: Option<String>,
+    function: Function,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: String,
+    #[serde(default)]
+    arguments: String,
+}
+
+#[derive(Deserialize)]
+struct Counted {
+    #[serde(default)]
+    prompt_tokens: u64,
+    #[serde(default)]
+    completion_tokens: u64,
+    #[serde(default)]
+    prompt_tokens_details: Option<Details>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+impl Completion {
+    fn into_reply(self, host: &str) -> Result<ChatReply, ModelError> {
+        let Some(choice) = self.choices.into_iter().next() else {
+            let message = "it has no choices".to_owned();
+            return Err(ModelError::Malformed { host: host.to_owned(), message });
+        };
+        let said = choice.message;
+        let mut text = plain(&said.content);
+        let mut finish = match choice.finish_reason.as_deref() {
+            Some("stop") => Finish::Stop,
+            Some("length") => Finish::Length,
+            Some("tool_calls" | "function_call") => Finish::Calls,
+            Some("content_filter") => Finish::Filtered,
+            _ => Finish::Other,
+        };
+        if let Some(refusal) = said.refusal.filter(|refusal| !refusal.is_empty() && text.is_empty()) {
+            (text, finish) = (refusal, Finish::Filtered);
+        }
+        let calls = said.tool_calls.unwrap_or_default().into_iter().map(|call| ModelCall {
+            id: call.id.unwrap_or_default(),
+            name: call.function.name,
+            arguments: call.function.arguments,
+        });
+        let usage = self.usage.map(|counted| Usage {
+            prompt: counted.prompt_tokens,
+            cached_prompt: counted
+                .prompt_tokens_details
+                .and_then(|details| details.cached_tokens)
+                .unwrap_or(0),
+            completion: counted.completion_tokens,
+        });
+        Ok(ChatReply {
+            text,
+            reasoning: said.reasoning_content.or(said.reasoning).filter(|text| !text.is_empty()),
+            calls: calls.collect(),
+            finish,
+            usage,
+            model: self.model.unwrap_or_default(),
+        })
+    }
+}
+
+/// A content as text: a string, or the texts of its parts.
+fn plain(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect()
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Completion, Dialect};
+    use crate::json::Json;
+    use crate::models::{ChatMessage, ChatRequest, Finish, ModelError, ReplySchema};
+
+    fn request() -> ChatRequest {
+        let schema = Json::parse(r#"{"type":"object"}"#).unwrap();
+        ChatRequest {
+            schema: Some(ReplySchema { name: "verdict".to_owned(), schema }),
+            seed: Some(7),
+            ..ChatRequest::new(vec![ChatMessage::system("be brief"), ChatMessage::user("?")], 50)
+        }
+    }
+
+    fn refused(message: &str) -> ModelError {
+        ModelError::Status {
+            host: "h".to_owned(),
+            status: 400,
+            message: message.to_owned(),
+            retry_after_ms: None,
+        }
+    }
+
+    #[test]
+    fn a_server_is_asked_as_it_can_be() {
+        let dialect = Dialect::default();
+        let request = request();
+        let body = dialect.body("m", &request);
+        assert_eq!((&body["max_tokens"], &body["seed"]), (&50.into(), &7.into()));
+        assert_eq!(body["response_format"]["json_schema"]["strict"], true);
+        assert_eq!(body["messages"][0]["role"], "system");
+        for complaint in [
+            "Unsupported parameter: use 'max_completion_tokens' instead",
+            "'temperature' does not support 0",
+            "unknown field seed",
+            "response_format: not strict enough",
+            "response_format: unknown type json_schema",
+            "response_format: no schema, please",
+        ] {
+            assert!(dialect.adapt(&refused(complaint), &request).is_some(), "{complaint}");
+        }
+        let body = dialect.body("m", &request);
+        let keys: Vec<&String> = body.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["model", "messages", "max_completion_tokens"]);
+        assert!(body["messages"][2]["content"].as_str().unwrap().contains(r#"{"type":"object"}"#));
+        assert_eq!(
+            dialect.adapt(&refused("response_format"), &request),
+            None,
+            "nothing is left to leave out"
+        );
+        assert_eq!(dialect.adapt(&refused("the prompt is too long"), &request), None);
+    }
+
+    #[test]
+    fn answers_of_several_servers_are_read() {
+        let read = |text: &str| serde_json::from_str::<Completion>(text).unwrap().into_reply("h");
+        let plain = read(
+            r#"{"model":"m-1","choices":[{"message":{"role":"assistant","content":"hi","reasoning_content":"so"},
+                "finish_reason":"stop"}],
+                "usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}"#,
+        )
+        .unwrap();
+        let usage = plain.usage.unwrap();
+        assert_eq!((plain.text.as_str(), plain.finish, plain.model.as_str()), ("hi", Finish::Stop, "m-1"));
+        assert_eq!((usage.prompt, usage.cached_prompt, usage.completion), (9, 4, 2));
+        assert_eq!(plain.reasoning.as_deref(), Some("so"));
+        let calls = read(
+            r#"{"choices":[{"message":{"content":null,"tool_calls":[{"id":"c","type":"function",
+                "function":{"name":"f","arguments":"{\"a\": 1}"}}]},"finish_reason":"tool_calls"}]}"#,
+        )
+        .unwrap();
+        assert_eq!((calls.calls[0].arguments.as_str(), calls.usage), ("{\"a\": 1}", None));
+        let refused =
+            read(r#"{"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]}"#)
+                .unwrap();
+        assert_eq!((refused.text.as_str(), refused.finish), ("no", Finish::Filtered));
+        let parts =
+            read(r#"{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"text":"b"}]}}]}"#);
+        assert_eq!(parts.unwrap().text, "ab");
+        assert!(read("{}").unwrap_err().to_string().contains("no choices"));
+    }
+}

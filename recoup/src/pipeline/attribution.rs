@@ -1,0 +1,183 @@
+//! Attribution measured on a project: its labelled runs, or its swept ones, against what the rules blame.
+
+use serde::Serialize;
+
+use super::PipelineError;
+use crate::diagnosis::{Blamed, DiagnosisConfig, blamed};
+use crate::evaluation::attribution::{
+    Agreement, Attribution, Case, Flipped, GivenPredictions, Origin, Prediction, Truth, agreement, score,
+};
+use crate::id::TrajectoryId;
+use crate::parallel;
+use crate::reporter::Reporter;
+use crate::store::{Filter, Page, Row, Store, StoreError};
+use crate::trajectory::{Status, Trajectory};
+use crate::verdict::{Content, ReferenceLabel, Side};
+
+/// Runs of one parallel batch.
+const BATCH_RUNS: usize = 256;
+
+/// What is scored.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributionConfig<'a> {
+    /// Predictions from elsewhere; the rules' where absent.
+    pub given: Option<&'a GivenPredictions>,
+    /// Only runs on this side of the split.
+    pub side: Option<Side>,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+    /// Threads to use.
+    pub threads: usize,
+}
+
+/// What `eval attribution --against flips` answers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FlipAgreement {
+    /// Runs that were swept.
+    pub swept: u64,
+    /// Of them, those in which no turn's correction was shown to help; no label, so not scored.
+    pub without_flip: u64,
+    /// By environment, each run diagnosed from itself alone.
+    pub alone: Vec<Agreement>,
+    /// By environment, each run diagnosed beside the other runs of its task.
+    pub with_siblings: Vec<Agreement>,
+}
+
+/// Scores what is blamed in every labelled run of a project.
+///
+/// # Errors
+/// When the store fails.
+pub fn attribution(
+    store: &Store,
+    config: AttributionConfig<'_>,
+    reporter: &mut dyn Reporter,
+) -> Result<Attribution, PipelineError> {
+    let filter = Filter { split: config.side.map(|side| side.as_str().to_owned()), ..Filter::default() };
+    let mut labelled = Vec::new();
+    for row in store.list(&filter, Page::ALL)? {
+        let labels = reference_labels(store, row.id)?;
+        if !labels.is_empty() {
+            labelled.push((row, labels));
+        }
+    }
+    reporter.stage("attribute", Some(labelled.len() as u64));
+    let mut cases = Vec::with_capacity(labelled.len());
+    for batch in labelled.chunks(BATCH_RUNS) {
+        let mut work = Vec::with_capacity(batch.len());
+        for (row, labels) in batch {
+            work.push((Work::load(store, row)?, labels));
+        }
+        let found = parallel::map(&work, config.threads, |(work, labels)| case(work, labels, config.given));
+        cases.extend(found.into_iter().flatten());
+        reporter.advance(batch.len() as u64);
+    }
+    Ok(score(&cases, store.labels_without_run()?, config.seed))
+}
+
+/// Compares what is blamed in every swept run of a project with the turn that the sweep found.
+///
+/// # Errors
+/// When the store fails.
+pub fn flip_agreement(
+    store: &Store,
+    threads: usize,
+    reporter: &mut dyn Reporter,
+) -> Result<FlipAgreement, PipelineError> {
+    let mut swept = Vec::new();
+    for (_, verdict) in store.of_kind("sweep")? {
+        let Content::Sweep(sweep) = verdict.content else { continue };
+        // The current sweep of a run comes first.
+        if !sweep.injected && swept.last().is_none_or(|(id, _)| *id != verdict.subject) {
+            swept.push((verdict.subject, sweep));
+        }
+    }
+    let labelled: Vec<_> = swept
+        .iter()
+        .filter_map(|(id, sweep)| Some((*id, sweep.policy.as_str(), sweep.decisive?.step)))
+        .collect();
+    reporter.stage("compare", Some(labelled.len() as u64));
+    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    for batch in labelled.chunks(BATCH_RUNS) {
+        let mut work = Vec::with_capacity(batch.len());
+        for (id, policy, turn) in batch {
+            work.push((Work::load(store, &store.row(*id)?)?, *policy, *turn));
+        }
+        let found = parallel::map(&work, threads, |(work, policy, turn)| {
+            (work.flipped(policy, *turn, false), work.flipped(policy, *turn, true))
+        });
+        for (by_itself, with_siblings) in found {
+            alone.push(by_itself);
+            beside.push(with_siblings);
+        }
+        reporter.advance(batch.len() as u64);
+    }
+    Ok(FlipAgreement {
+        swept: swept.len() as u64,
+        without_flip: (swept.len() - labelled.len()) as u64,
+        alone: agreement(&alone),
+        with_siblings: agreement(&beside),
+    })
+}
+
+/// A run with the successful runs of its task.
+struct Work {
+    run: Trajectory,
+    siblings: Vec<Trajectory>,
+}
+
+impl Work {
+    fn load(store: &Store, row: &Row) -> Result<Self, StoreError> {
+        let filter = Filter {
+            task: Some(row.task.0.clone()),
+            outcome: Some(Status::Success.as_str().to_owned()),
+            ..Filter::default()
+        };
+        let most = DiagnosisConfig::default().siblings_max as u64 + 1;
+        let ids = store.list(&filter, Page { offset: 0, limit: most })?.into_iter().map(|row| row.id);
+        let siblings = ids.filter(|id| *id != row.id).map(|id| store.effective(id));
+        Ok(Self { run: store.effective(row.id)?, siblings: siblings.collect::<Result<_, _>>()? })
+    }
+
+    /// Whom the rules blame.
+    fn blamed(&self, with_siblings: bool) -> Option<Blamed> {
+        let siblings: Vec<&Trajectory> = self.siblings.iter().filter(|_| with_siblings).collect();
+        blamed(&self.run, &siblings, &DiagnosisConfig::default())
+    }
+
+    fn flipped(&self, policy: &str, turn: usize, with_siblings: bool) -> Flipped {
+        let blamed = self.blamed(with_siblings);
+        let said = blamed.as_ref().and_then(|blamed| self.run.main_branch().step(blamed.node));
+        let detector = blamed.and_then(|blamed| blamed.detector);
+        Flipped {
+            environment: self.run.environment.as_ref().map_or_else(String::new, |it| it.name.clone()),
+            policy: policy.to_owned(),
+            turn,
+            suspected: said.filter(|_| detector.is_none()),
+            diagnosed: said.zip(detector),
+        }
+    }
+}
+
+fn case(work: &Work, labels: &[ReferenceLabel], given: Option<&GivenPredictions>) -> Option<Case> {
+    let run = &work.run;
+    let mut case = Case::new(run, Truth::of(labels, run)?);
+    case.prediction = match given {
+        Some(given) => given.of(&case, &run.id.to_string()),
+        None => work.blamed(true).map(|blamed| Prediction {
+            index: run.main_branch().node_index(blamed.node),
+            agent: Some(blamed.agent),
+            written_step: None,
+            origin: if blamed.detector.is_some() { Origin::Diagnosis } else { Origin::Suspect },
+        }),
+    };
+    Some(case)
+}
+
+fn reference_labels(store: &Store, id: TrajectoryId) -> Result<Vec<ReferenceLabel>, StoreError> {
+    let labels = store.verdicts(id)?.into_iter().filter_map(|verdict| match verdict.content {
+        Content::ReferenceLabel(label) => Some(label),
+        _ => None,
+    });
+    Ok(labels.collect())
+}
