@@ -39,11 +39,11 @@ pub trait Judge: Send + Sync {
     /// Which model it is.
     fn identity(&self) -> &ModelIdentity;
 
-    /// Says where a run went wrong. `refused` is its last answer, where that was not admitted.
+    /// Says where a run went wrong. `refused` are its earlier answers, none of which was admitted.
     ///
     /// # Errors
     /// When no answer came. A bad answer is an answer.
-    fn propose(&self, case: &Case<'_>, refused: Option<&Refused>) -> Result<Answer<Proposal>, ModelError>;
+    fn propose(&self, case: &Case<'_>, refused: &[Refused]) -> Result<Answer<Proposal>, ModelError>;
 
     /// Says whether a proposal holds. `cited` are the bytes of the run that it rests on.
     ///

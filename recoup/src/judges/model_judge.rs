@@ -48,13 +48,13 @@ pub struct ModelJudge<'a> {
 impl JudgeConfig {
     /// The first question about a run: what it costs can be told without asking it.
     pub fn first_question(&self, case: &Case<'_>) -> ChatRequest {
-        self.proposing(case, None, self.window_tokens).0
+        self.proposing(case, &[], self.window_tokens).0
     }
 
-    fn proposing(&self, case: &Case<'_>, refused: Option<&Refused>, tokens: usize) -> (ChatRequest, Shown) {
-        let shown = case.show(tokens * TOKEN_BYTES, refused.map_or(&[], |refused| &refused.cited));
+    fn proposing(&self, case: &Case<'_>, refused: &[Refused], tokens: usize) -> (ChatRequest, Shown) {
+        let shown = case.show(tokens * TOKEN_BYTES, refused.last().map_or(&[], |last| &last.cited));
         let mut messages = vec![ChatMessage::system(DIAGNOSE.text), ChatMessage::user(shown.text.as_str())];
-        if let Some(refused) = refused {
+        for refused in refused {
             let kept = refused.answer.floor_char_boundary(REFUSED_BYTES);
             messages.push(ChatMessage::assistant(visible_controls(&refused.answer[..kept])));
             messages.push(ChatMessage::user(refusal(refused)));
@@ -107,7 +107,7 @@ impl Judge for ModelJudge<'_> {
         self.model.identity()
     }
 
-    fn propose(&self, case: &Case<'_>, refused: Option<&Refused>) -> Result<Answer<Proposal>, ModelError> {
+    fn propose(&self, case: &Case<'_>, refused: &[Refused]) -> Result<Answer<Proposal>, ModelError> {
         let (reply, shown, spent) = self.ask(|tokens| self.config.proposing(case, refused, tokens))?;
         let read = whole(&reply).and_then(|()| proposal(&reply.text));
         Ok(Answer { read, text: reply.text, shown, spent })

@@ -42,6 +42,15 @@ pub(super) fn panels(judges: &Judges) -> String {
     text
 }
 
+/// What to do where nobody has measured the judges.
+pub(super) fn unmeasured(judges: &Judges) -> Option<&'static str> {
+    let labelled = judges.quality.as_ref().map_or(0, |quality| quality.labelled);
+    (labelled == 0).then_some(
+        "Nobody has looked at these runs yet, so how far the judges can be believed is not known. The command \
+         recoup review shows runs without outcome or verdict and keeps what you say.",
+    )
+}
+
 /// Yield, agreement and quality.
 pub(super) fn lines(judges: &Judges) -> Vec<Line> {
     let mut lines = Vec::new();

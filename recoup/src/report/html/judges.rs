@@ -11,8 +11,6 @@ use super::text::{Block, Inline, Plain};
 
 const HOW: &str = "Models cite the trace before they conclude. Their quotes are checked byte for byte, and every \
     other member of the panel must admit a diagnosis before it stands.";
-const UNMEASURED: &str = "Nobody has looked at these runs yet, so how far the judges can be believed is not known: \
-    `recoup review` shows runs without outcome or verdict and keeps what you say.";
 
 /// The section, where a panel has judged.
 pub(super) fn judges(out: &mut String, report: &Report) -> fmt::Result {
@@ -23,8 +21,8 @@ pub(super) fn judges(out: &mut String, report: &Report) -> fmt::Result {
     judges::lines(judges).iter().try_for_each(|line| row(out, line))?;
     charts::axis(out, 1.0)?;
     out.push_str("</div>");
-    if judges.quality.as_ref().is_none_or(|quality| quality.labelled == 0) {
-        write!(out, "<p class=muted>{}</p>", Plain(UNMEASURED))?;
+    if let Some(missing) = judges::unmeasured(judges) {
+        write!(out, "<p class=muted>{}</p>", Plain(missing))?;
     }
     gates(out, judges)?;
     disagreements(out, judges, &report.project)?;

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::super::command::short_id;
-use super::super::judges::{lines, panels, steps};
+use super::super::judges::{lines, panels, steps, unmeasured};
 use super::super::model::Report;
 use super::super::wording::number;
 use super::fence::{cell, prose};
@@ -15,6 +15,9 @@ pub(super) fn judges(out: &mut String, report: &Report) -> fmt::Result {
     writeln!(out, "| Measure | What | Figure (95% interval) |\n| --- | --- | --- |")?;
     for line in lines(judges) {
         writeln!(out, "| {} | {} | {} |", cell(&line.name), prose(line.what), line.value)?;
+    }
+    if let Some(missing) = unmeasured(judges) {
+        writeln!(out, "\n{}", prose(missing))?;
     }
     writeln!(
         out,
