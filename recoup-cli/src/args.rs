@@ -9,6 +9,7 @@ use recoup::exporters::{TRAINING, formats};
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
 use recoup::models::Cost;
+use recoup::pipeline::Stratum;
 use recoup::rollout::Difficulties;
 use recoup::templates::LocalTime;
 use recoup::verdict::Arm;
@@ -77,8 +78,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Attach an outcome, a task, an environment or a note to runs
     Label(LabelArgs),
-    /// Diagnose runs that have not been diagnosed yet
-    Diagnose,
+    /// Diagnose runs that have not been diagnosed yet, by rules and by models
+    Diagnose(DiagnoseArgs),
+    /// Show runs without outcome or verdict, and keep what you say of them: it measures the judges
+    Review(ReviewArgs),
     /// Let a policy act in an environment, and keep its runs
     Collect(CollectArgs),
     /// List, check, play, serve and export environments
@@ -339,6 +342,60 @@ pub(crate) struct RunArgs {
     pub outcomes: OutcomeArgs,
     #[command(flatten)]
     pub worlds: WorldArgs,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+}
+
+/// What to diagnose, and with whom.
+#[derive(Debug, Args)]
+pub(crate) struct DiagnoseArgs {
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+    #[command(flatten)]
+    pub judging: JudgingArgs,
+}
+
+/// Which runs judges look at.
+#[derive(Debug, Args)]
+pub(crate) struct JudgingArgs {
+    /// Judge this run, by its id or the start of it; several may be named
+    #[arg(long, value_name = "ID", requires = "judges")]
+    pub only: Vec<String>,
+    /// Most runs to judge
+    #[arg(long, value_name = "N", requires = "judges")]
+    pub limit: Option<usize>,
+    /// Judge that many runs, drawn by their ids
+    #[arg(long, value_name = "N", requires = "judges")]
+    pub sample: Option<usize>,
+    /// Pass over runs that these judges have judged
+    #[arg(long, requires = "judges")]
+    pub resume: bool,
+    /// Judge each run that often: the first judgement counts, the others show how sure it is
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "judges", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeats: u32,
+    /// Show judges the right answer, to compare with benchmarks; nothing is learned from such verdicts
+    #[arg(long, requires = "judges")]
+    pub with_ground_truth: bool,
+}
+
+/// Which runs to show to a person, and where the answers come from.
+#[derive(Debug, Args)]
+pub(crate) struct ReviewArgs {
+    /// Ids of runs, or the start of them [default: a sample of what nobody has reviewed]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Runs to show
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub sample: usize,
+    /// Spread the sample evenly over the values of this
+    #[arg(long, value_name = "BY", value_parser = PossibleValuesParser::new(Stratum::ALL.map(Stratum::as_str)))]
+    pub stratify: Option<String>,
+    /// JSONL file of answers, `{"run", "answer", "note"?}`, instead of showing runs
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "stratify"])]
+    pub answers: Option<PathBuf>,
+    /// Print long messages whole
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// Who acts where, and how often.
@@ -553,6 +610,9 @@ pub(crate) struct JudgeArgs {
     /// `http://localhost:8000/v1#qwen3` or `scripted:FILE`; several make a panel
     #[arg(long = "judge", value_name = "MODEL")]
     pub judges: Vec<String>,
+    /// Tokens of a run that a judge sees at once; of a longer one it sees what matters
+    #[arg(long, value_name = "TOKENS", help_heading = "Models")]
+    pub window: Option<usize>,
     #[command(flatten)]
     pub spend: SpendArgs,
 }

@@ -64,7 +64,8 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
     match &arguments.command {
         Command::Run(flags) => commands::run::run(flags, &settings, printer),
         Command::Import(flags) => commands::import::import(flags, &settings, printer),
-        Command::Diagnose => commands::diagnose::diagnose(&settings, printer),
+        Command::Diagnose(flags) => commands::diagnose::diagnose(flags, &settings, printer),
+        Command::Review(flags) => commands::review::review(flags, &settings, printer),
         Command::Ls(flags) => commands::ls::ls(flags, &settings, printer),
         Command::Show(flags) => commands::show::show(flags, &settings, printer),
         Command::Label(flags) => commands::label::label(flags, &settings, printer),

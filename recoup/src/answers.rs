@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::artifact::Body;
 use crate::environments::{Identity, Score};
 use crate::evaluation::attribution::Attribution;
+use crate::judges::quality::Quality;
 use crate::models::{Amount, Estimate, Finish, LedgerLine, Usage};
 use crate::pipeline::{AtifExport, Diagnosing, FlipAgreement, Injecting, Replaying, Summary};
 use crate::replay::ReplaySummary;
@@ -14,7 +15,7 @@ use crate::rollout;
 use crate::store::{ForgetReport, GcReport, Stats, VerifyReport};
 use crate::synthesis::admission::Admission;
 use crate::trajectory::Trajectory;
-use crate::verdict::Verdict;
+use crate::verdict::{Decision, PersonReview, Verdict};
 
 /// The formats that can be read (`import --formats`).
 #[derive(Clone, Debug, Serialize)]
@@ -291,6 +292,49 @@ pub struct Serving<'a> {
     pub url: &'a str,
 }
 
+/// A run shown without outcome and verdicts (`review`); one a line, without a head.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Blind<'a> {
+    /// Trajectory id in full.
+    pub run: String,
+    /// Its messages, for a person.
+    pub text: &'a str,
+}
+
+/// What people said of runs (`review`).
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Reviewed {
+    /// Runs shown.
+    pub shown: u64,
+    /// Answers kept.
+    pub recorded: u64,
+    /// Of them, those that say that nothing went wrong.
+    pub admitted: u64,
+    /// Those that say that the run failed.
+    pub rejected: u64,
+    /// Those that say that it cannot be told.
+    pub abstained: u64,
+    /// Those that name a step.
+    pub with_step: u64,
+    /// How far the project's judges can be believed, on all that people have said.
+    pub quality: Option<Quality>,
+}
+
+impl Reviewed {
+    /// Counts an answer.
+    pub fn count(&mut self, review: &PersonReview) {
+        self.recorded += 1;
+        self.with_step += u64::from(review.node.is_some());
+        match review.verdict {
+            Decision::Admit => self.admitted += 1,
+            Decision::Reject => self.rejected += 1,
+            Decision::Abstain => self.abstained += 1,
+        }
+    }
+}
+
 /// Why a command could not do its work: the last line where the exit code is 2, without a head.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -405,6 +449,7 @@ bodies! {
     Labelled: "recoup.labelling",
     Shown: "recoup.run",
     AtifExport: "recoup.export",
+    Reviewed: "recoup.reviewing",
     Collected<'_>: "recoup.collected",
     CollectPlan: "recoup.collect-plan",
     Replayed<'_>: "recoup.replayed",

@@ -20,6 +20,7 @@ mod outcomes;
 mod outlets;
 mod replay;
 mod replies;
+mod review;
 mod settings;
 mod siblings;
 mod summary;
@@ -37,6 +38,7 @@ pub use self::labelled::judgements;
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
 pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
 pub use self::replay::{ReplayConfig, Replaying, replay, replayable};
+pub use self::review::{Stratum, read_review, record_review, review_sample};
 pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
 pub use self::worlds::Opener;
@@ -62,6 +64,14 @@ pub struct PipelineConfig<'a> {
     pub settings: ContentSettings,
     /// Folder for the report and the training files.
     pub out: &'a Path,
+}
+
+/// Judges that the main job asks.
+pub struct Consulted<'a, 'p> {
+    /// Whom, about what.
+    pub plan: &'a JudgingPlan<'p>,
+    /// Whether they may be asked, now that the runs are known: what it costs is known then.
+    pub consent: &'a mut dyn FnMut(&Store) -> bool,
 }
 
 /// Why the pipeline stopped. Whatever a stage finished is kept.
@@ -105,12 +115,17 @@ pub fn run(
     problems: Vec<SourceProblem>,
     config: &PipelineConfig<'_>,
     opener: Opener<'_>,
-    judging: Option<&JudgingPlan<'_>>,
+    judges: Option<Consulted<'_, '_>>,
     reporter: &mut dyn Reporter,
 ) -> Result<(Summary, Imported), PipelineError> {
     let imported = import(store, sources, problems, config, reporter)?;
     let diagnosing = diagnose(store, config.now, config.threads, reporter)?;
-    let judged = judging.map(|plan| judge_runs(store, plan, config.now, reporter)).transpose()?;
+    let mut judged = None;
+    if let Some(Consulted { plan, consent }) = judges
+        && consent(store)
+    {
+        judged = Some(judge_runs(store, plan, config.now, reporter)?);
+    }
     let replaying = replay::replay_known(store, opener, config, reporter)?;
     let outlets = write_outlets(store, Some(&imported), config, reporter)?;
     let summary = summarize(store, &imported, Some(&diagnosing), Some(&outlets))?;

@@ -8,8 +8,9 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::answers::{
-    CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled, Listed,
-    ModelAnswer, NumberedAnswer, Played, Questioned, ReplayPlanned, Replayed, Serving, Shown,
+    Blind, CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled,
+    Listed, ModelAnswer, NumberedAnswer, Played, Questioned, ReplayPlanned, Replayed, Reviewed, Serving,
+    Shown,
 };
 use crate::artifact::{Artifact, Body, pretty};
 use crate::evaluation::attribution::Attribution;
@@ -79,6 +80,8 @@ fn the_schemas_are_those_of_the_types() {
         ("attribution", artifact::<Attribution>()),
         ("flip_agreement", artifact::<FlipAgreement>()),
         ("run", artifact::<Shown>()),
+        ("reviewing", artifact::<Reviewed>()),
+        ("blind", schema::<Blind<'_>>()),
         ("collected", artifact::<Collected<'_>>()),
         ("collect_plan", artifact::<CollectPlan>()),
         ("replayed", artifact::<Replayed<'_>>()),

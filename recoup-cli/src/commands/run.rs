@@ -1,15 +1,18 @@
 //! `recoup run`: the main job.
 
 use recoup::artifact::Artifact;
-use recoup::pipeline::{self, Summary};
+use recoup::pipeline::{self, Consulted, JudgingPlan, Summary};
+use recoup::store::Store;
 use recoup::verdict::Party;
 
 use super::import::{Input, ended, say_imported, say_problems};
+use super::panel::{self, Choice, Panel};
 use super::{environment, project};
 use crate::Ended;
 use crate::args::RunArgs;
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::models::Decision;
 use crate::printer::{Look, Printer, runs};
 use crate::settings::Settings;
 
@@ -23,18 +26,40 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     let mut store = project::create_or_open(settings)?;
     let now = now();
     let config = input.config(&now, settings, &settings.out);
+    let panel = Panel::open(&flags.judge, settings, &store, printer)?;
+    let mut refused = None;
     let mut progress = printer.progress();
-    let (mut summary, imported) = pipeline::run(
-        &mut store,
-        &input.sources,
-        input.problems.clone(),
-        &config,
-        &|name| known.open(name),
-        None,
-        &mut progress,
-    )?;
+    let mut job = |plan: Option<&JudgingPlan<'_>>| {
+        let mut consent = |store: &Store| match (&panel, plan) {
+            (Some(panel), Some(plan)) => match panel.announce(store, plan, settings, printer) {
+                Ok(decision) => decision == Decision::Ask,
+                Err(failure) => {
+                    refused = Some(failure);
+                    false
+                }
+            },
+            _ => false,
+        };
+        let judges = plan.map(|plan| Consulted { plan, consent: &mut consent });
+        let problems = input.problems.clone();
+        pipeline::run(
+            &mut store,
+            &input.sources,
+            problems,
+            &config,
+            &|name| known.open(name),
+            judges,
+            &mut progress,
+        )
+    };
+    let choice = Choice { resume: true, ..Choice::default() };
+    let (mut summary, imported) = match &panel {
+        Some(panel) => panel.with_plan(choice, |plan| job(Some(plan)))?,
+        None => job(None)?,
+    };
     progress.finish();
     summary.report = Some(settings.out.join("report.html").to_string_lossy().into_owned());
+    let judged = summary.judged.clone();
     if printer.is_json() {
         printer.json(&Artifact::new(project::provenance(&store, &config.settings), summary));
     } else {
@@ -42,7 +67,18 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         say_done(&summary, settings, printer);
     }
     say_problems(&imported, printer);
-    Ok(ended(&imported))
+    let judged = match (&panel, &judged) {
+        (Some(panel), Some(judged)) => {
+            panel.say(judged, printer);
+            panel::ended(judged, printer)?
+        }
+        _ => Ended::Done,
+    };
+    match refused {
+        Some(failure) => Err(failure),
+        None if judged == Ended::Partly => Ok(Ended::Partly),
+        None => Ok(ended(&imported)),
+    }
 }
 
 fn say_done(summary: &Summary, settings: &Settings, printer: Printer) {

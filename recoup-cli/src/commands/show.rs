@@ -50,6 +50,7 @@ fn in_force(verdicts: Vec<Verdict>, status: Status) -> Vec<Verdict> {
         let counts = match &verdict.content {
             Content::Label(_)
             | Content::ReferenceLabel(_)
+            | Content::RejectedAnswer(_)
             | Content::Review(_)
             | Content::ReplayPair(_)
             | Content::Repair(_)
@@ -82,7 +83,18 @@ fn render(
         diagnosed(&mut out, run, diagnosis, printer);
         claimed(&mut out, verdicts, id, diagnosis, printer);
     }
-    let diagnosis = diagnosis.map(|(_, diagnosis)| diagnosis);
+    transcript(&mut out, run, diagnosis.map(|(_, diagnosis)| diagnosis), full, printer);
+    out
+}
+
+/// The messages of a run's main branch, what a diagnosis names marked in them.
+pub(super) fn transcript(
+    out: &mut String,
+    run: &Trajectory,
+    diagnosis: Option<&Diagnosis>,
+    full: bool,
+    printer: Printer,
+) {
     let branch = run.main_branch();
     let citations: Vec<&Citation> = diagnosis
         .map(|diagnosis| diagnosis.citations.iter().map(|quote| &quote.at).collect())
@@ -107,14 +119,13 @@ fn render(
         }
         let look = if decisive { Look::Red } else { Look::Bold };
         let _ = writeln!(out, "\n{}", printer.paint(look, title));
-        body(&mut out, position, node, &citations, full, printer);
+        body(out, position, node, &citations, full, printer);
     }
     let hidden = run.nodes.len() - branch.len();
     if hidden > 0 {
         let text = format!("\n{hidden} more nodes on {} other branches", run.leaves.len() - 1);
         let _ = writeln!(out, "{}", printer.paint(Look::Dim, text));
     }
-    out
 }
 
 fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Printer) {

@@ -32,6 +32,9 @@ mod look;
 /// Asking models: what they answer, what they cost, and what goes wrong.
 mod models;
 
+/// Judges, panels, and people who measure them.
+mod judges;
+
 /// Failed runs re-executed, and repairs proved by matched arms.
 mod replay;
 

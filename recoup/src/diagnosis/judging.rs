@@ -226,6 +226,7 @@ impl Writer<'_> {
             calls: judged.spent.calls,
             prompt_tokens: judged.spent.usage.prompt,
             completion_tokens: judged.spent.usage.completion,
+            cost_usd: judged.spent.cost_usd,
         };
         let producer = self.config.producer(&prompts_hash(), &self.models[0].clone());
         self.put(producer, &[], Content::Judging(judging));

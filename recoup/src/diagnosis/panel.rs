@@ -107,9 +107,9 @@ pub fn judge(
 ) -> Result<Judged, ModelError> {
     let mut judged = Judged { attempts: Vec::new(), opinions: Vec::new(), spent: Spent::default() };
     let Some((proposer, others)) = panel.split_first() else { return Ok(judged) };
-    let mut refused: Option<Refused> = None;
+    let mut refused: Vec<Refused> = Vec::new();
     for attempt in 0..=RETRIES {
-        let answer = proposer.propose(case, refused.as_ref())?;
+        let answer = proposer.propose(case, &refused)?;
         judged.spent.add(answer.spent);
         let mut tried = gated(case, run, answer, known);
         judged.opinions.clear();
@@ -129,15 +129,16 @@ pub fn judge(
         if let Some(diagnosis) = &mut tried.diagnosis {
             diagnosis.admitted = tried.refused.is_none();
         }
-        refused = tried.refused.as_ref().map(|(gate, reason)| Refused {
+        let next = tried.refused.as_ref().map(|(gate, reason)| Refused {
             answer: tried.text.clone(),
             gate: gate.clone(),
             reason: reason.clone(),
             cited: tried.cited.clone(),
         });
         judged.attempts.push(tried);
-        if refused.is_none() {
-            break;
+        match next {
+            Some(next) => refused.push(next),
+            None => break,
         }
     }
     Ok(judged)

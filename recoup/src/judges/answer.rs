@@ -141,7 +141,7 @@ impl Proposed {
 /// # Errors
 /// What is wrong with the answer, in words for its judge.
 pub(super) fn proposal(text: &str) -> Result<Proposal, String> {
-    let proposal: Proposal = read(text, "citations")?;
+    let proposal: Proposal = read(text)?;
     if proposal.citations.is_empty() || proposal.citations.len() > CITATIONS_MAX {
         return Err(format!("there must be 1 to {CITATIONS_MAX} citations"));
     }
@@ -173,7 +173,7 @@ pub(super) fn proposal(text: &str) -> Result<Proposal, String> {
 /// # Errors
 /// What is wrong with the answer.
 pub(super) fn opinion(text: &str) -> Result<Opinion, String> {
-    let opinion: Opinion = read(text, "decisive_step")?;
+    let opinion: Opinion = read(text)?;
     if opinion.words().iter().any(|(_, word)| is_too_long(&word.reason)) {
         return Err(format!("a reason is longer than {PROSE_CHARS_MAX} characters"));
     }
@@ -184,7 +184,7 @@ fn is_too_long(text: &str) -> bool {
     text.chars().count() > PROSE_CHARS_MAX
 }
 
-fn read<T: DeserializeOwned>(text: &str, first: &str) -> Result<T, String> {
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     if text.len() > ANSWER_BYTES_MAX {
         return Err(format!("the answer is longer than {ANSWER_BYTES_MAX} bytes"));
     }
@@ -196,8 +196,10 @@ fn read<T: DeserializeOwned>(text: &str, first: &str) -> Result<T, String> {
     canonicalize(object).map_err(|error| format!("the answer is not a JSON object: {error}"))?;
     let members: serde_json::Map<String, Value> =
         serde_json::from_str(object).map_err(|error| format!("the answer is not a JSON object: {error}"))?;
-    if members.keys().next().is_none_or(|key| key != first) {
-        return Err(format!("the first key of the answer must be `{first}`"));
+    let place = |key: &str| members.keys().position(|other| other == key);
+    // Who concludes first cites what suits the conclusion.
+    if place("citations") > place("decisive_step") && place("decisive_step").is_some() {
+        return Err("`citations` must come before `decisive_step`: cite first, then conclude".to_owned());
     }
     serde_json::from_str(object).map_err(|error| format!("the answer does not fit the schema: {error}"))
 }
@@ -299,8 +301,8 @@ mod tests {
             (format!("Sure! {GOOD}"), "not a JSON object"),
             (format!("{GOOD} {GOOD}"), "not a JSON object"),
             (
-                format!("{{\"explanation\":\"e\",{}", &GOOD[1..].replace(r#""explanation":"e","#, "")),
-                "first key",
+                format!("{{\"decisive_step\":1,{}", &GOOD[1..].replace("\"decisive_step\":1,", "")),
+                "cite first",
             ),
             (GOOD.replace("\"explanation\":\"e\",", ""), "explanation"),
             (GOOD.replace("\"decisive_step\":1", "\"decisive_step\":\"1\""), "schema"),

@@ -39,11 +39,11 @@ pub trait Judge: Send + Sync {
     /// Which model it is.
     fn identity(&self) -> &ModelIdentity;
 
-    /// Says where a run went wrong. `refused` is its last answer, where that was not admitted.
+    /// Says where a run went wrong. `refused` are its earlier answers, none of which was admitted.
     ///
     /// # Errors
     /// When no answer came. A bad answer is an answer.
-    fn propose(&self, case: &Case<'_>, refused: Option<&Refused>) -> Result<Answer<Proposal>, ModelError>;
+    fn propose(&self, case: &Case<'_>, refused: &[Refused]) -> Result<Answer<Proposal>, ModelError>;
 
     /// Says whether a proposal holds. `cited` are the bytes of the run that it rests on.
     ///
@@ -71,12 +71,21 @@ pub struct Answer<T> {
 }
 
 /// What asking took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spent {
     /// Questions that were answered.
     pub calls: u64,
     /// Tokens, as far as the provider says.
     pub usage: Usage,
+    /// Cost in US dollars; `None` where a model has no price.
+    pub cost_usd: Option<f64>,
+}
+
+impl Default for Spent {
+    /// Nothing, which costs nothing.
+    fn default() -> Self {
+        Self { calls: 0, usage: Usage::default(), cost_usd: Some(0.0) }
+    }
 }
 
 impl Spent {
@@ -86,6 +95,7 @@ impl Spent {
         self.usage.prompt += other.usage.prompt;
         self.usage.cached_prompt += other.usage.cached_prompt;
         self.usage.completion += other.usage.completion;
+        self.cost_usd = self.cost_usd.zip(other.cost_usd).map(|(one, other)| one + other);
     }
 }
 

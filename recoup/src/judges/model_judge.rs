@@ -6,7 +6,7 @@ use super::answer::{opinion, opinion_schema, proposal, proposal_schema};
 use super::prompts::{DIAGNOSE, Prompt, REVIEW};
 use super::{Answer, Case, Judge, Opinion, Proposal, Refused, Shown, Spent};
 use crate::models::{
-    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelError, ModelIdentity, ReplySchema,
+    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelError, ModelIdentity, Price, ReplySchema,
 };
 use crate::trajectory::Citation;
 use crate::visible::visible_controls;
@@ -29,11 +29,13 @@ pub struct JudgeConfig {
     pub temperature: f64,
     /// Which of several answers to the same question is asked for, from 0.
     pub sample: u32,
+    /// What the model charges, where that is known.
+    pub price: Option<Price>,
 }
 
 impl Default for JudgeConfig {
     fn default() -> Self {
-        Self { window_tokens: 24_000, answer_tokens: 2_000, temperature: 0.0, sample: 0 }
+        Self { window_tokens: 24_000, answer_tokens: 2_000, temperature: 0.0, sample: 0, price: None }
     }
 }
 
@@ -46,13 +48,13 @@ pub struct ModelJudge<'a> {
 impl JudgeConfig {
     /// The first question about a run: what it costs can be told without asking it.
     pub fn first_question(&self, case: &Case<'_>) -> ChatRequest {
-        self.proposing(case, None, self.window_tokens).0
+        self.proposing(case, &[], self.window_tokens).0
     }
 
-    fn proposing(&self, case: &Case<'_>, refused: Option<&Refused>, tokens: usize) -> (ChatRequest, Shown) {
-        let shown = case.show(tokens * TOKEN_BYTES, refused.map_or(&[], |refused| &refused.cited));
+    fn proposing(&self, case: &Case<'_>, refused: &[Refused], tokens: usize) -> (ChatRequest, Shown) {
+        let shown = case.show(tokens * TOKEN_BYTES, refused.last().map_or(&[], |last| &last.cited));
         let mut messages = vec![ChatMessage::system(DIAGNOSE.text), ChatMessage::user(shown.text.as_str())];
-        if let Some(refused) = refused {
+        for refused in refused {
             let kept = refused.answer.floor_char_boundary(REFUSED_BYTES);
             messages.push(ChatMessage::assistant(visible_controls(&refused.answer[..kept])));
             messages.push(ChatMessage::user(refusal(refused)));
@@ -88,7 +90,9 @@ impl<'a> ModelJudge<'a> {
             let (request, shown) = question(tokens);
             match self.model.complete(&request) {
                 Ok(reply) => {
-                    let spent = Spent { calls: 1, usage: reply.usage.unwrap_or_default() };
+                    let usage = reply.usage.unwrap_or_default();
+                    let cost_usd = self.config.price.map(|price| price.of(usage).to_usd());
+                    let spent = Spent { calls: 1, usage, cost_usd };
                     return Ok((reply, shown, spent));
                 }
                 Err(error) if is_too_much(&error) && tokens / 2 >= WINDOW_TOKENS_MIN => tokens /= 2,
@@ -103,7 +107,7 @@ impl Judge for ModelJudge<'_> {
         self.model.identity()
     }
 
-    fn propose(&self, case: &Case<'_>, refused: Option<&Refused>) -> Result<Answer<Proposal>, ModelError> {
+    fn propose(&self, case: &Case<'_>, refused: &[Refused]) -> Result<Answer<Proposal>, ModelError> {
         let (reply, shown, spent) = self.ask(|tokens| self.config.proposing(case, refused, tokens))?;
         let read = whole(&reply).and_then(|()| proposal(&reply.text));
         Ok(Answer { read, text: reply.text, shown, spent })

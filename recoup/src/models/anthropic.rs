@@ -70,7 +70,7 @@ fn body(model: &str, request: &ChatRequest) -> Value {
     let mut tools: Vec<Value> = request.tools.iter().map(|tool| tool_of(&tool.to_value())).collect();
     if let Some(schema) = &request.schema {
         tools.push(json!({
-            "name": schema.name, "description": "Takes the answer.", "input_schema": schema.schema.to_value(),
+            "name": schema.name, "description": "Takes the answer.", "input_schema": schema.in_order(),
         }));
         body.insert("tool_choice".to_owned(), json!({ "type": "tool", "name": schema.name }));
     }

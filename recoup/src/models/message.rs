@@ -1,6 +1,7 @@
 //! A message, a request and a reply: one form for every provider.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::json::Json;
 
@@ -72,6 +73,38 @@ pub struct ReplySchema {
     pub name: String,
     /// The schema.
     pub schema: Json,
+}
+
+impl ReplySchema {
+    /// The schema with the properties of each object in the order of its `required`: canonical text sorts
+    /// keys, and models write in the order that they are given.
+    pub fn in_order(&self) -> Value {
+        ordered(self.schema.to_value())
+    }
+}
+
+fn ordered(schema: Value) -> Value {
+    match schema {
+        Value::Array(items) => items.into_iter().map(ordered).collect(),
+        Value::Object(members) => {
+            let mut members: Map<String, Value> =
+                members.into_iter().map(|(key, value)| (key, ordered(value))).collect();
+            let required: Vec<String> = members
+                .get("required")
+                .and_then(Value::as_array)
+                .map(|names| names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())
+                .unwrap_or_default();
+            if let Some(Value::Object(properties)) = members.get_mut("properties") {
+                let mut rest = std::mem::take(properties);
+                properties.extend(
+                    required.into_iter().filter_map(|name| rest.shift_remove(&name).map(|it| (name, it))),
+                );
+                properties.extend(rest);
+            }
+            Value::Object(members)
+        }
+        other => other,
+    }
 }
 
 /// What is asked. Equal requests to the same model have equal canonical bytes, which key the cache.
@@ -175,5 +208,19 @@ impl ChatReply {
             usage: None,
             model: String::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ReplySchema;
+    use crate::json::Json;
+
+    #[test]
+    fn properties_stand_in_the_order_in_which_they_are_required() {
+        let text = r#"{"properties":{"a":{},"b":{"properties":{"x":{},"z":{}},"required":["z","x"]},"c":{}},"required":["b","a"]}"#;
+        let schema = ReplySchema { name: "s".to_owned(), schema: Json::parse(text).unwrap() };
+        let ordered = schema.in_order()["properties"].to_string();
+        assert_eq!(ordered, r#"{"b":{"properties":{"z":{},"x":{}},"required":["z","x"]},"a":{},"c":{}}"#);
     }
 }

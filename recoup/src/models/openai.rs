@@ -168,13 +168,12 @@ impl Dialect {
 }
 
 fn response_format(schema: &ReplySchema, form: u8) -> Option<Value> {
-    let ReplySchema { name, schema } = schema;
     match form {
         0 | 1 => Some(json!({
             "type": "json_schema",
-            "json_schema": { "name": name, "schema": schema.to_value(), "strict": form == 0 },
+            "json_schema": { "name": schema.name, "schema": schema.in_order(), "strict": form == 0 },
         })),
-        2 => Some(json!({ "type": "json_object", "schema": schema.to_value() })),
+        2 => Some(json!({ "type": "json_object", "schema": schema.in_order() })),
         _ => None,
     }
 }
@@ -183,7 +182,7 @@ fn response_format(schema: &ReplySchema, form: u8) -> Option<Value> {
 pub(super) fn in_words(schema: &ReplySchema) -> String {
     format!(
         "Answer with one JSON object and nothing else. It must satisfy this JSON Schema:\n{}",
-        schema.schema.as_str()
+        schema.in_order()
     )
 }
 

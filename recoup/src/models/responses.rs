@@ -53,7 +53,7 @@ fn body(model: &str, request: &ChatRequest) -> Value {
     }
     if let Some(schema) = &request.schema {
         let format = json!({
-            "type": "json_schema", "name": schema.name, "schema": schema.schema.to_value(), "strict": true,
+            "type": "json_schema", "name": schema.name, "schema": schema.in_order(), "strict": true,
         });
         body.insert("text".to_owned(), json!({ "format": format }));
     }

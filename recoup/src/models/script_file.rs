@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{ChatModel, ChatReply, ChatRequest, ModelError, ModelIdentity, family_of};
 use crate::id::Hash;
@@ -19,7 +20,7 @@ use crate::json::Json;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
-    answer: Json,
+    answer: Box<RawValue>,
     #[serde(default)]
     request: Option<String>,
     #[serde(default)]
@@ -61,10 +62,9 @@ impl ScriptFile {
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let at = |message: String| format!("line {}: {message}", index + 1);
             let line: Line = serde_json::from_str(line).map_err(|error| at(error.to_string()))?;
-            let answer = match line.answer.to_value() {
-                serde_json::Value::String(text) => text,
-                _ => line.answer.as_str().to_owned(),
-            };
+            // Byte for byte, for the order of an answer's keys may mean something.
+            let answer =
+                serde_json::from_str(line.answer.get()).unwrap_or_else(|_| line.answer.get().to_owned());
             match (line.request, line.contains) {
                 (Some(_), Some(_)) => {
                     return Err(at("`request` and `contains` exclude each other".to_owned()));

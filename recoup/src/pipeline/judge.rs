@@ -81,6 +81,9 @@ pub struct Judging {
     pub pool: u64,
     /// Runs left undecided, by what the provider said.
     pub errors: BTreeMap<String, u64>,
+    /// The first of what providers said.
+    #[serde(skip)]
+    pub first_error: Option<ModelError>,
     /// Runs not asked about, because a limit was reached or the provider kept failing.
     pub waiting: u64,
     /// Answers that were refused on the way, by gate: retries included.
@@ -348,6 +351,7 @@ impl Counts {
             }
             Err(error) => {
                 *self.judging.errors.entry(error.to_string()).or_default() += 1;
+                self.judging.first_error.get_or_insert(error);
                 return Ok(());
             }
         };

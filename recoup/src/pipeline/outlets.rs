@@ -3,6 +3,7 @@
 //! Each run is loaded once, redacted once, and only the redacted form goes on.
 
 mod folder;
+mod judges;
 mod pass;
 mod replays;
 mod rows;
@@ -66,6 +67,7 @@ pub fn write_outlets(
         runs,
         exports: manifests.iter().map(export_row).collect(),
         replay: replay_row(store)?,
+        judges: judges::judges(store)?,
         detectors: DETECTORS
             .iter()
             .map(|detector| DetectorInfo {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::model::Curves;
+use super::model::{Curves, Judges};
 use crate::artifact::Provenance;
 use crate::replay::ReplaySummary;
 use crate::trajectory::Status;
@@ -28,6 +28,8 @@ pub struct ReportInput {
     pub exports: Vec<ExportRow>,
     /// What re-execution shows, where anything was replayed.
     pub replay: Option<ReplayRow>,
+    /// What judges say, where any were asked.
+    pub judges: Option<Judges>,
     /// Every detector that looked, so that the silent ones show too.
     pub detectors: Vec<DetectorInfo>,
 }

@@ -19,6 +19,7 @@ mod detectors;
 mod html;
 mod input;
 mod json;
+mod judges;
 mod learning;
 mod markdown;
 mod model;
@@ -32,8 +33,8 @@ pub use self::input::{
 pub use self::json::json;
 pub use self::markdown::markdown;
 pub use self::model::{
-    Action, AmbiguousFile, Attach, BlameCount, Breakdown, Capped, ClassCount, Curves, DetectorCount, Example,
-    Group, Headline, ImportSummary, KeptOut, Learning, LossCount, Named, Outcomes, Positions, Rate, Replays,
-    Report, RunEntry, Severities,
+    Action, AmbiguousFile, Attach, BlameCount, Breakdown, Capped, ClassCount, Curves, DetectorCount,
+    Disagreement, Example, GateCount, Group, Headline, ImportSummary, Judges, KeptOut, Learning, LossCount,
+    Named, Outcomes, Positions, Rate, Replays, Report, RunEntry, Severities,
 };
 pub use self::summary::summarize;

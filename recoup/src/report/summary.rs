@@ -52,6 +52,7 @@ pub fn summarize(input: &ReportInput) -> Report {
         learning,
         exports: input.exports.clone(),
         replay: input.replay.as_ref().map(replays),
+        judges: input.judges.clone(),
         import,
         next: Vec::new(),
         runs: listed,

@@ -51,6 +51,9 @@ pub struct Judging {
     pub prompt_tokens: u64,
     /// Tokens of the answers.
     pub completion_tokens: u64,
+    /// Cost in US dollars at the prices that were known; `None` where a model had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
 }
 
 /// A judge of a panel, and what it held in the end.

@@ -86,6 +86,7 @@ fn input(runs: Vec<RunRow>) -> ReportInput {
             inputs_hash: "decade".to_owned(),
         },
         replay: None,
+        judges: None,
         import: Some(ImportRow {
             files: 7,
             unrecognized: vec!["traces/README.md".to_owned()],

@@ -7,6 +7,7 @@ mod breakdowns;
 mod charts;
 mod detectors;
 mod failures;
+mod judges;
 mod opening;
 mod outputs;
 mod replay;
@@ -60,6 +61,7 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     failures::classes(out, report)?;
     detectors::detectors(out, report)?;
     failures::positions(out, report)?;
+    judges::judges(out, report)?;
     replay::replay(out, report)?;
     breakdowns::breakdowns(out, report)?;
     outputs::learning(out, report)?;

@@ -7,6 +7,7 @@
 
 mod failures;
 mod fence;
+mod judges;
 mod outputs;
 mod replay;
 
@@ -50,6 +51,7 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     failures::classes(out, report)?;
     failures::detectors(out, report)?;
     failures::positions(out, report)?;
+    judges::judges(out, report)?;
     replay::replay(out, report)?;
     breakdowns(out, report)?;
     outputs::learning(out, report)?;

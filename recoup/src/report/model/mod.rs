@@ -1,12 +1,14 @@
 //! The report as data: what [`super::json`] writes and the other twins show.
 
 mod failures;
+mod judges;
 mod replays;
 mod runs;
 
 use serde::Serialize;
 
 pub use self::failures::{BlameCount, ClassCount, DetectorCount, Example, Named, Positions, Severities};
+pub use self::judges::{Disagreement, GateCount, Judges};
 pub use self::replays::{Curves, Replays};
 pub use self::runs::{Breakdown, Group, ImportSummary, KeptOut, Learning, LossCount, RunEntry};
 use super::input::ExportRow;
@@ -50,6 +52,9 @@ pub struct Report {
     /// What re-execution shows, where anything was replayed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replays>,
+    /// What judges say, where any were asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judges: Option<Judges>,
     /// What the import could not carry or read.
     pub import: Option<ImportSummary>,
     /// What to do next, the most useful first.
@@ -70,10 +75,16 @@ pub struct Capped<T> {
 
 impl<T> Capped<T> {
     /// Keeps the first `most` items.
-    pub(super) fn new(mut items: Vec<T>, most: usize) -> Self {
+    pub(crate) fn new(mut items: Vec<T>, most: usize) -> Self {
         let left_out = items.len().saturating_sub(most) as u64;
         items.truncate(most);
         Self { items, left_out }
+    }
+}
+
+impl<T> Default for Capped<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), left_out: 0 }
     }
 }
 

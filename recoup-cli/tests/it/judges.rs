@@ -1,0 +1,270 @@
+//! Judges through the user's door: scripted models, so nothing leaves and every answer is known.
+
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+
+/// A failed run in which an order is refunded that nobody named.
+fn line(id: &str, order: &str, success: bool) -> String {
+    let call = json!({ "id": "c1", "type": "function",
+        "function": { "name": "refund", "arguments": "{\"order\":\"W77121\"}" } });
+    let row = json!({
+        "id": id, "task_id": format!("desk-{id}"), "success": success,
+        "tools": [{ "type": "function", "function": { "name": "refund", "description": "Refunds.",
+            "parameters": { "type": "object", "properties": { "order": { "type": "string" } }, "required": ["order"] } } }],
+        "messages": [
+            { "role": "user", "content": format!("Please refund order {order}.") },
+            { "role": "assistant", "content": null, "tool_calls": [call] },
+            { "role": "tool", "tool_call_id": "c1", "content": "refunded W77121" },
+            { "role": "assistant", "content": "Your order is refunded." },
+        ],
+    });
+    format!("{row}\n")
+}
+
+/// What the proposer says of a run.
+fn proposal(order: &str, step: u64, quote: &str) -> Value {
+    json!({
+        "citations": [{ "node": 1, "quote": quote }],
+        "decisive_step": step, "responsible_agent": "assistant",
+        "explanation": format!("The call refunds another order than {order}."),
+        "candidate": { "tool": "refund", "arguments": format!("{{\"order\":\"{order}\"}}"), "rationale": "The order asked for." },
+        "blame": { "party": "agent", "reason": "It took another number." },
+        "failure_class": { "class": "hallucination", "recoverable": true, "severity": 0.6 },
+    })
+}
+
+fn opinion(verdict: &str, step: u64) -> Value {
+    let word = json!({ "reason": "the record shows it", "verdict": verdict });
+    json!({ "decisive_step": step, "M1": word, "M2": word, "M3": word, "M4": word })
+}
+
+fn script(lines: &[(&str, Value)]) -> String {
+    lines
+        .iter()
+        .map(|(contains, answer)| {
+            format!("{}\n", json!({ "contains": contains, "answer": answer.to_string() }))
+        })
+        .collect()
+}
+
+/// Four runs: one diagnosis stands, one is refused by the panel, one quotes what is not there, one
+/// succeeded.
+fn desk() -> Bench {
+    let bench = Bench::new();
+    let runs = [
+        line("a", "W10001", false),
+        line("b", "W10002", false),
+        line("c", "W10003", false),
+        line("d", "W77121", true),
+    ];
+    bench.write("runs.jsonl", runs.concat());
+    let quote = "{\"order\":\"W77121\"}";
+    bench.write(
+        "claude-judge.jsonl",
+        script(&[
+            ("W10001", proposal("W10001", 1, quote)),
+            ("W10002", proposal("W10002", 1, quote)),
+            ("W10003", proposal("W10003", 1, "{\"order\":\"W99999\"}")),
+        ]),
+    );
+    bench.write(
+        "gpt-judge.jsonl",
+        script(&[("W10001", opinion("admit", 1)), ("W10002", opinion("reject", 3))]),
+    );
+    bench
+}
+
+const PANEL: [&str; 4] = ["--judge", "scripted:claude-judge.jsonl", "--judge", "scripted:gpt-judge.jsonl"];
+
+fn id(bench: &Bench, native: &str) -> String {
+    let rows = bench.json_lines(&["ls", "--json"]);
+    rows.iter().find(|row| row["native_id"] == native).unwrap()["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_panel_diagnoses_and_every_figure_is_there() {
+    let bench = desk();
+    assert_eq!(bench.output(&["import", "runs.jsonl"]).status.code(), Some(0));
+    let done = bench.json(&[&["diagnose", "--json"], &PANEL[..]].concat(), 0);
+    assert_eq!(done["format"], "recoup.diagnosing");
+    assert_eq!(
+        (&done["runs"], &done["diagnosed"], &done["admitted"]),
+        (&json!(3), &json!(3), &json!(1)),
+        "{done}"
+    );
+    assert_eq!(done["rejected"], json!({ "M1": 1, "S4": 1 }));
+    // Run a: an answer and an opinion. Run b: four answers, the same opinion on each. Run c: four answers.
+    assert_eq!(
+        (&done["calls"], &done["cached"], &done["cost_usd"]),
+        (&json!(11), &json!(3), &json!(0.0)),
+        "{done}"
+    );
+    assert_eq!(done["judging"]["refused_answers"], json!({ "M1": 4, "S4": 4 }));
+    assert_eq!(done["judging"]["disagreements"], 1);
+
+    let shown = bench.json(&["show", &id(&bench, "a"), "--json"], 0);
+    let verdicts = shown["verdicts"].as_array().unwrap();
+    let diagnosis = verdicts.iter().find(|verdict| verdict["content"]["diagnosis"].is_object()).unwrap();
+    assert_eq!(diagnosis["producer"]["name"], "judge");
+    assert_eq!(diagnosis["content"]["diagnosis"]["admitted"], true);
+    let text = bench.snapshot(&["show", &id(&bench, "a")]);
+    assert!(text.contains("⟦{\"order\":\"W77121\"}⟧"), "the citation is marked: {text}");
+
+    let refused = bench.json(&["show", &id(&bench, "c"), "--json"], 0);
+    let kinds: Vec<bool> = refused["verdicts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|verdict| verdict["content"]["rejected_answer"]["gate"] == "S4")
+        .collect();
+    assert_eq!(kinds.iter().filter(|is_one| **is_one).count(), 4, "every refused answer is kept");
+}
+
+#[test]
+fn a_second_call_pays_for_nothing_and_resume_asks_nothing() {
+    let bench = desk();
+    bench.output(&["import", "runs.jsonl"]);
+    let first = bench.json(&[&["diagnose", "--json"], &PANEL[..]].concat(), 0);
+    let again = bench.json(&[&["diagnose", "--json"], &PANEL[..]].concat(), 0);
+    assert_eq!((&again["calls"], &again["admitted"]), (&json!(0), &first["admitted"]), "{again}");
+    assert_eq!(again["cached"].as_u64(), Some(14), "every question is answered from before: {first}");
+    let resumed = bench.json(&[&["diagnose", "--json", "--resume"], &PANEL[..]].concat(), 0);
+    assert_eq!((&resumed["runs"], &resumed["calls"], &resumed["cached"]), (&json!(0), &json!(0), &json!(0)));
+    let stats = |bench: &Bench| bench.json(&["verify", "--json"], 0)["verdicts"].clone();
+    let before = stats(&bench);
+    bench.json(&[&["diagnose", "--json"], &PANEL[..]].concat(), 0);
+    assert_eq!(stats(&bench), before, "the same answers are the same verdicts");
+}
+
+#[test]
+fn runs_are_chosen_by_name_number_and_sample() {
+    let bench = desk();
+    bench.output(&["import", "runs.jsonl"]);
+    let runs = |flags: &[&str]| {
+        bench.json(&[&["diagnose", "--json"], &PANEL[..], flags].concat(), 0)["runs"].as_u64().unwrap()
+    };
+    assert_eq!(runs(&["--only", &id(&bench, "b")]), 1);
+    assert_eq!(runs(&["--only", &id(&bench, "d")]), 0, "a success has nothing to diagnose");
+    assert_eq!(runs(&["--limit", "2"]), 2);
+    assert_eq!(runs(&["--sample", "1"]), 1);
+    assert_eq!(runs(&["--sample", "9"]), 3);
+    let alone = bench.output(&["diagnose", "--limit", "2"]);
+    assert_eq!(alone.status.code(), Some(2), "a limit on judges without judges");
+}
+
+#[test]
+fn a_dry_run_counts_and_asks_nothing() {
+    let bench = desk();
+    bench.output(&["import", "runs.jsonl"]);
+    let estimate = bench.json(&[&["diagnose", "--dry-run", "--json"], &PANEL[..]].concat(), 0);
+    assert_eq!((&estimate["requests"], &estimate["runs"]), (&json!(6), &json!(3)), "{estimate}");
+    assert!(bench.json_lines(&["ls", "--json"]).iter().all(|row| row["decisive_node"].is_null()));
+}
+
+#[test]
+fn a_script_without_an_answer_decides_nothing_and_says_so() {
+    let bench = desk();
+    bench.output(&["import", "runs.jsonl"]);
+    bench.write("empty.jsonl", script(&[("no such run", json!({}))]));
+    let output = bench.output(&["diagnose", "--judge", "scripted:empty.jsonl"]);
+    assert_eq!(output.status.code(), Some(2), "{}", bench.render(&output));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has no answer"), "{}", bench.render(&output));
+    bench.write("half.jsonl", script(&[("W10001", proposal("W10001", 1, "{\"order\":\"W77121\"}"))]));
+    let half = bench.json(&["diagnose", "--json", "--judge", "scripted:half.jsonl"], 1);
+    assert_eq!((&half["runs"], &half["admitted"]), (&json!(1), &json!(1)));
+    assert_eq!(half["judging"]["errors"].as_object().unwrap().len(), 2, "{half}");
+}
+
+#[test]
+fn the_main_job_uses_judges_and_without_one_nothing_changes() {
+    let (with, without) = (desk(), desk());
+    let judged = with.json(&[&["run", "runs.jsonl", "--json"], &PANEL[..]].concat(), 0);
+    assert_eq!(judged["judged"]["admitted"], 1, "{judged}");
+    let plain = without.json(&["run", "runs.jsonl", "--json"], 0);
+    assert!(plain.get("judged").is_none());
+    let report = |bench: &Bench| -> Value {
+        serde_json::from_slice(&std::fs::read(bench.path("recoup-out/report.json")).unwrap()).unwrap()
+    };
+    let judges = &report(&with)["judges"];
+    assert_eq!((&judges["admitted"]["k"], &judges["admitted"]["n"]), (&json!(1), &json!(3)));
+    assert_eq!(judges["gates"]["S4"], json!({ "admitted": 2, "rejected": 1, "abstained": 0, "decided": 1 }));
+    assert_eq!(judges["gates"]["M1"]["decided"], 1);
+    assert_eq!(judges["disagreements"]["items"][0]["judges"], json!([0, 1]));
+    assert!(report(&without).get("judges").is_none());
+    for name in ["report.html", "report.md"] {
+        let text = std::fs::read_to_string(with.path("recoup-out").join(name)).unwrap();
+        assert!(text.contains("What the judges say") && text.contains("recoup review"), "{name}");
+        assert!(
+            !std::fs::read_to_string(without.path("recoup-out").join(name)).unwrap().contains("judges say")
+        );
+    }
+    let again = with.json(&[&["run", "runs.jsonl", "--json"], &PANEL[..]].concat(), 0);
+    assert_eq!(again["judged"]["runs"], 0, "what was judged is not judged again");
+}
+
+#[test]
+fn a_person_reviews_blind_and_measures_the_judges() {
+    let bench = desk();
+    bench.output(&[&["run", "runs.jsonl"], &PANEL[..]].concat());
+    let blind = bench.json_lines(&["review", "--json", "--sample", "10", "--stratify", "judged"]);
+    assert_eq!(blind.len(), 4, "three judged runs and the count");
+    for shown in &blind[..3] {
+        let text = shown["text"].as_str().unwrap();
+        assert!(text.contains("Please refund") && text.contains("step 0"), "{text}");
+        assert!(
+            !text.contains("decisive")
+                && !text.contains("reward")
+                && !text.contains("failure")
+                && !text.contains('⟦')
+        );
+    }
+    let (a, b, c) = (id(&bench, "a"), id(&bench, "b"), id(&bench, "c"));
+    let answers = [(&a, "step 0"), (&b, "node 3"), (&c, "step 0")]
+        .map(|(run, answer)| format!("{}\n", json!({ "run": run, "answer": answer })));
+    bench.write("answers.jsonl", answers.concat());
+    let reviewed = bench.json(&["review", "--answers", "answers.jsonl", "--json"], 0);
+    assert_eq!((&reviewed["recorded"], &reviewed["with_step"]), (&json!(3), &json!(3)));
+    let quality = &reviewed["quality"];
+    assert_eq!(
+        (&quality["true_positive"]["k"], &quality["true_positive"]["n"]),
+        (&json!(1), &json!(2)),
+        "{quality}"
+    );
+    assert_eq!((&quality["true_negative"]["k"], &quality["true_negative"]["n"]), (&json!(1), &json!(1)));
+    assert_eq!(bench.json_lines(&["review", "--json"]).len(), 1, "nobody is asked twice");
+    let done = bench.json(&[&["diagnose", "--json"], &PANEL[..]].concat(), 0);
+    assert_eq!(done["judging"]["quality"]["labelled"], 3, "judging prints how far it can be believed");
+
+    bench.write("bad.jsonl", format!("{}\n", json!({ "run": a, "answer": "step 99" })));
+    let bad = bench.output(&["review", "--answers", "bad.jsonl"]);
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&bad.stderr).contains("line 1: `step 99`"), "{}", bench.render(&bad));
+}
+
+#[test]
+fn repeats_show_how_sure_a_judge_is() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", line("a", "W10001", false));
+    bench.output(&["import", "runs.jsonl"]);
+    let quote = "{\"order\":\"W77121\"}";
+    // In order, each once: the second judgement of the run names another step.
+    let answers = [proposal("W10001", 1, quote), proposal("W10001", 3, quote)];
+    bench.write(
+        "judge.jsonl",
+        answers.map(|answer| format!("{}\n", json!({ "answer": answer.to_string() }))).concat(),
+    );
+    let done = bench.json(
+        &["diagnose", "--json", "--judge", "scripted:judge.jsonl", "--repeats", "2", "--concurrency", "1"],
+        0,
+    );
+    assert_eq!((&done["runs"], &done["calls"]), (&json!(1), &json!(2)), "{done}");
+    bench.write("answers.jsonl", format!("{}\n", json!({ "run": id(&bench, "a"), "answer": "step 0" })));
+    let reviewed = bench.json(&["review", "--answers", "answers.jsonl", "--json"], 0);
+    assert_eq!(
+        (&reviewed["quality"]["flips"]["k"], &reviewed["quality"]["flips"]["n"]),
+        (&json!(1), &json!(1)),
+        "{reviewed}"
+    );
+    assert_eq!(bench.json_lines(&["ls", "--json"])[0]["decisive_node"], 1, "the first judgement counts");
+}
