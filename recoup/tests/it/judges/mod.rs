@@ -26,6 +26,7 @@ pub fn run_with(user: &str, result: &str) -> Trajectory {
         name: "refund".to_owned(),
         description: "Refunds.".to_owned(),
         parameters: schema.ok(),
+        read_only: None,
     });
     run.push(Node::new(Role::User, "user", vec![Part::text(user)]));
     let call = ToolCall {
