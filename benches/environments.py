@@ -74,10 +74,10 @@ def parts(args, game):
 
 
 def replays(args):
-    """Failed runs of a weak policy, each continued in all arms, from the command line into the store."""
+    """Failed runs of a weak policy whose failures the rules diagnose, each continued in all arms, from the command line into the store."""
     with tempfile.TemporaryDirectory(prefix="recoup-bench-") as project:
         common = ["--project", project, "--threads", "2", "--json"]
-        weak = ["--policy", "weak:premature-stop@0.15", "--tasks", str(2 * PAIRS), "--seed", "7"]
+        weak = ["--policy", "weak:ignored-error@0.5", "--tasks", "1000", "--seed", "7"]
         child([args.recoup, "collect", "--env", "quest", *weak, *common])
         child([args.recoup, "diagnose", *common])
         found = child([args.recoup, "replay", "--candidate", "expert", "--limit", str(PAIRS), *common])

@@ -33,10 +33,7 @@ pub(super) fn read<'v>(heap: Heap<'v>, json: &str) -> Result<Value<'v>, serde_js
 ///
 /// # Errors
 /// As [`read`].
-pub(super) fn alloc<'v>(
-    heap: Heap<'v>,
-    value: &serde_json::Value,
-) -> Result<Value<'v>, serde_json::Error> {
+pub(super) fn alloc<'v>(heap: Heap<'v>, value: &serde_json::Value) -> Result<Value<'v>, serde_json::Error> {
     Reader { heap, depth: 0 }.deserialize(value)
 }
 
@@ -84,8 +81,8 @@ impl<'de, 'v> Visitor<'de> for Reader<'v> {
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value<'v>, E> {
-        let value = i64::try_from(value)
-            .map_err(|_| E::custom(format_args!("{value} does not fit in 64 bits")))?;
+        let value =
+            i64::try_from(value).map_err(|_| E::custom(format_args!("{value} does not fit in 64 bits")))?;
         self.visit_i64(value)
     }
 
