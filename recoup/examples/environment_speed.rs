@@ -69,7 +69,7 @@ impl Watch {
         let cpu = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
         let (wall, processor) = (Instant::now(), cpu());
         let result = body();
-        self.cpu += cpu() - processor;
+        self.cpu += cpu().saturating_sub(processor);
         self.wall += wall.elapsed();
         result
     }

@@ -9,7 +9,7 @@ use recoup::replay::{
 use recoup::rollout::policies;
 use recoup::rollout::{self, Conditions, Keep, Plan, Policy, Recording};
 use recoup::store::{Filter, Page, Store};
-use recoup::trajectory::{NativeId, Part, Role, Status, Trajectory};
+use recoup::trajectory::{NativeId, Part, Status, Trajectory};
 use recoup::verdict::{Arm, Content, ReplayPair};
 
 const NOW: &str = "2026-01-01T00:00:00Z";

@@ -44,7 +44,7 @@ struct Reader<'v> {
     depth: usize,
 }
 
-impl<'v> Reader<'v> {
+impl Reader<'_> {
     fn inside(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
@@ -192,4 +192,46 @@ fn write_items(out: &mut String, items: &[Value<'_>], depth: usize) -> Result<()
     }
     out.push(']');
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use starlark::values::Heap;
+
+    use super::{DEPTH_MAX, read, write};
+
+    /// What a text is after it was read and written.
+    fn again(json: &str) -> Result<String, String> {
+        Heap::temp(|heap| {
+            let value = read(heap, json).map_err(|error| error.to_string())?;
+            let mut out = String::new();
+            write(&mut out, value, 0).map(|()| out)
+        })
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let texts = [
+            r#"{"b":[],"a":{"":null},"é":"\n\"\\"}"#,
+            "[true,false,0,9,10,-1,2147483648,9223372036854775807,-9223372036854775808,0.5,-0.0,1e300]",
+        ];
+        for text in texts {
+            assert_eq!(again(text).as_deref(), Ok(text));
+        }
+        assert_eq!(again(r#"{"a":1,"b":2,"a":3}"#).as_deref(), Ok(r#"{"a":3,"b":2}"#));
+    }
+
+    #[test]
+    fn what_no_package_can_hold_is_refused() {
+        for (text, reason) in [
+            ("9223372036854775808", "9223372036854775808 does not fit in 64 bits"),
+            ("1e400", "number out of range"),
+            ("[1]]", "trailing characters"),
+        ] {
+            assert!(again(text).unwrap_err().starts_with(reason), "{text}");
+        }
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(again(&nested(DEPTH_MAX + 1)).is_ok());
+        assert!(again(&nested(DEPTH_MAX + 2)).unwrap_err().starts_with("nested deeper than 64"));
+    }
 }
