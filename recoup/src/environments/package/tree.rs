@@ -17,6 +17,9 @@ use crate::canonical::{write_float, write_string};
 
 /// Deepest nesting of a value.
 const DEPTH_MAX: usize = 64;
+/// The key under which `serde_json` hands a number over as text where another crate of the build has asked it
+/// to keep all digits.
+const NUMBER: &str = "$serde_json::private::Number";
 
 /// Puts JSON text on the heap.
 ///
@@ -44,9 +47,17 @@ struct Reader<'v> {
     depth: usize,
 }
 
-impl Reader<'_> {
+impl<'v> Reader<'v> {
     fn inside(self) -> Self {
         Self { depth: self.depth + 1, ..self }
+    }
+
+    fn number<E: serde::de::Error>(self, text: &str) -> Result<Value<'v>, E> {
+        if text.contains(['.', 'e', 'E']) {
+            return self.visit_f64(text.parse().map_err(E::custom)?);
+        }
+        let integer = text.parse();
+        self.visit_i64(integer.map_err(|_| E::custom(format_args!("{text} does not fit in 64 bits")))?)
     }
 }
 
@@ -109,12 +120,13 @@ impl<'de, 'v> Visitor<'de> for Reader<'v> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value<'v>, A::Error> {
         let inside = self.inside();
         let mut dict = Vec::new();
-        // A key is a string, so that its value has a hash.
         while let Some(key) = members.next_key_seed(inside)? {
-            if key.unpack_str().is_none() {
-                return Err(A::Error::custom("a key is no string"));
+            match key.unpack_str() {
+                Some(NUMBER) => return self.number(&members.next_value::<String>()?),
+                // A string, so that it has a hash.
+                Some(_) => dict.push((key, members.next_value_seed(inside)?)),
+                None => return Err(A::Error::custom("a key is no string")),
             }
-            dict.push((key, members.next_value_seed(inside)?));
         }
         Ok(self.heap.alloc(AllocDict(dict)))
     }
@@ -223,12 +235,10 @@ mod tests {
 
     #[test]
     fn what_no_package_can_hold_is_refused() {
-        for (text, reason) in [
-            ("9223372036854775808", "9223372036854775808 does not fit in 64 bits"),
-            ("1e400", "number out of range"),
-            ("[1]]", "trailing characters"),
-        ] {
-            assert!(again(text).unwrap_err().starts_with(reason), "{text}");
+        let large = again("9223372036854775808").unwrap_err();
+        assert!(large.starts_with("9223372036854775808 does not fit in 64 bits"), "{large}");
+        for text in ["1e400", "[1]]", "[1", "{1:2}"] {
+            assert!(again(text).is_err(), "{text}");
         }
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(again(&nested(DEPTH_MAX + 1)).is_ok());
