@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden schemas examples test-peers bench fuzz setup
+.PHONY: test lint deny docs golden schemas examples test-peers bench bench-import bench-environments bench-programs fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -72,13 +72,22 @@ $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready:
 	$(@D)/bin/pip install --quiet -r $<
 	touch $@
 
-# Import beside a Python importer and a bare parse, interleaved (benches/README.md).
-bench: $(PEERS)/ready
-	$(CARGO) build --release --locked --workspace --examples --bins
+# Import beside a Python importer and a bare parse, environments beside TextWorld and BabyAI, interleaved
+# (benches/README.md). A quiet machine, or the figures mean nothing.
+bench: bench-import bench-environments
+
+bench-import: $(PEERS)/ready bench-programs
 	mkdir -p $(CACHE)/bench
 	python3 benches/make_chat_jsonl.py $(CACHE)/bench/chat.jsonl --bytes 400M
 	$(PEERS)/bin/python benches/import.py target/release/recoup target/release/examples/bare_parse \
 		$(CACHE)/bench/chat.jsonl
+
+bench-environments: $(PEERS)/ready bench-programs
+	python3 benches/environments.py target/release/recoup target/release/examples/environment_speed \
+		--peers $(PEERS)/bin/python
+
+bench-programs:
+	$(CARGO) build --release --locked --workspace --examples --bins
 
 # An hour of fuzzing, shared by three targets. What one finds lies under fuzz/artifacts/ and is kept as
 # recoup/tests/fixtures/fuzz/<target>/<what-it-is>. Needs `cargo install cargo-fuzz --locked`. The bundled

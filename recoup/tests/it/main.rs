@@ -75,6 +75,9 @@ mod report;
 mod rollout;
 /// The project folder: importing, listing, verdicts, split, forgetting.
 mod store;
+/// Stored runs are reproduced to the byte or not at all.
+#[cfg(feature = "packages")]
+mod strictness;
 
 /// What is learned from and what never is, and the rows that come of it.
 mod views;

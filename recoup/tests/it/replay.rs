@@ -9,17 +9,17 @@ use recoup::replay::{
 use recoup::rollout::policies;
 use recoup::rollout::{self, Conditions, Keep, Plan, Policy, Recording};
 use recoup::store::{Filter, Page, Store};
-use recoup::trajectory::{NativeId, Part, Role, Status, Trajectory};
+use recoup::trajectory::{NativeId, Part, Status, Trajectory};
 use recoup::verdict::{Arm, Content, ReplayPair};
 
 const NOW: &str = "2026-01-01T00:00:00Z";
 
-fn environment(name: &str) -> Box<dyn Environment> {
+pub fn environment(name: &str) -> Box<dyn Environment> {
     bundled::open(name).unwrap().unwrap()
 }
 
 /// One run of a policy, as it would be stored.
-fn play(environment: &dyn Environment, policy: &dyn Policy, seed: u64) -> (Trajectory, NativeId) {
+pub fn play(environment: &dyn Environment, policy: &dyn Policy, seed: u64) -> (Trajectory, NativeId) {
     let task = environment.generate(seed, 1 + (seed % 3) as u8).unwrap();
     let mut instance = environment.open(&task).unwrap();
     let rules = environment.identity().policy.as_deref();
@@ -40,7 +40,7 @@ fn play(environment: &dyn Environment, policy: &dyn Policy, seed: u64) -> (Traje
 }
 
 /// Runs of weak policies in every bundled environment.
-fn runs(seeds: u64) -> impl Iterator<Item = (Box<dyn Environment>, Trajectory)> {
+pub fn runs(seeds: u64) -> impl Iterator<Item = (Box<dyn Environment>, Trajectory)> {
     let names: Vec<&str> = bundled::names().collect();
     names.into_iter().flat_map(move |name| {
         (0..seeds).map(move |seed| {
@@ -54,62 +54,8 @@ fn runs(seeds: u64) -> impl Iterator<Item = (Box<dyn Environment>, Trajectory)> 
     })
 }
 
-#[test]
-fn a_stored_run_executes_again_and_its_checkpoints_go_on_as_it_did() {
-    for (environment, run) in runs(11) {
-        let mut reopened = Reopened::open(&run, &*environment).unwrap();
-        let all = reopened.execute(None).unwrap();
-        assert_eq!(all.turns(), reopened.recorded.turns.len());
-        for turn in 0..=all.turns() {
-            let until = reopened.execute(Some(turn)).unwrap();
-            assert_eq!(until.state(turn), all.state(turn), "turn {turn}");
-            let (Some(mut state), Some(prefix)) = (all.state(turn).cloned(), all.before(turn)) else {
-                continue;
-            };
-            let seen: usize = prefix.turns.iter().map(|turn| turn.exchanges).sum();
-            for exchange in &all.executed()[seen..] {
-                let (next, step) = reopened.instance.step(&state, &exchange.action).unwrap();
-                assert_eq!(step, exchange.step);
-                state = next;
-            }
-            assert_eq!(Some(&state), all.state(all.turns()), "from turn {turn}");
-        }
-    }
-}
-
-#[test]
-fn every_mutated_observation_is_caught_where_it_stands() {
-    let mut mutations = 0;
-    for (environment, run) in runs(5) {
-        for (position, node) in run.nodes.iter().enumerate() {
-            if node.occurrence.sampled || node.role == Role::System {
-                continue;
-            }
-            for place in 0..3 {
-                let mut mutated = run.clone();
-                let Some(text) = observation(&mut mutated, position).filter(|text| !text.is_empty()) else {
-                    continue;
-                };
-                let at = text.floor_char_boundary(text.len() * place / 3);
-                let rest = text.split_off(at);
-                let mut rest = rest.chars();
-                let first = rest.next().map_or('x', |c| if c == 'x' { 'y' } else { 'x' });
-                text.push(first);
-                text.push_str(rest.as_str());
-                let mut reopened = Reopened::open(&mutated, &*environment).unwrap();
-                match reopened.execute(None) {
-                    Err(ReplayError::Diverged(divergence)) => assert_eq!(divergence.node, position),
-                    other => panic!("node {position}: {:?}", other.map(|_| ())),
-                }
-                mutations += 1;
-            }
-        }
-    }
-    assert!(mutations > 100, "{mutations}");
-}
-
 /// The text that the environment has shown in a message.
-fn observation(run: &mut Trajectory, position: usize) -> Option<&mut String> {
+pub fn observation(run: &mut Trajectory, position: usize) -> Option<&mut String> {
     let goal = run.task.goal.clone();
     run.nodes[position].parts.iter_mut().rev().find_map(|part| match part {
         Part::Text(text) if text.text != goal => Some(&mut text.text),

@@ -17,6 +17,9 @@ use crate::canonical::{write_float, write_string};
 
 /// Deepest nesting of a value.
 const DEPTH_MAX: usize = 64;
+/// The key under which `serde_json` hands a number over as text where another crate of the build has asked it
+/// to keep all digits.
+const NUMBER: &str = "$serde_json::private::Number";
 
 /// Puts JSON text on the heap.
 ///
@@ -47,6 +50,14 @@ struct Reader<'v> {
 impl<'v> Reader<'v> {
     fn inside(self) -> Self {
         Self { depth: self.depth + 1, ..self }
+    }
+
+    fn number<E: serde::de::Error>(self, text: &str) -> Result<Value<'v>, E> {
+        if text.contains(['.', 'e', 'E']) {
+            return self.visit_f64(text.parse().map_err(E::custom)?);
+        }
+        let integer = text.parse();
+        self.visit_i64(integer.map_err(|_| E::custom(format_args!("{text} does not fit in 64 bits")))?)
     }
 }
 
@@ -109,12 +120,13 @@ impl<'de, 'v> Visitor<'de> for Reader<'v> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value<'v>, A::Error> {
         let inside = self.inside();
         let mut dict = Vec::new();
-        // A key is a string, so that its value has a hash.
         while let Some(key) = members.next_key_seed(inside)? {
-            if key.unpack_str().is_none() {
-                return Err(A::Error::custom("a key is no string"));
+            match key.unpack_str() {
+                Some(NUMBER) => return self.number(&members.next_value::<String>()?),
+                // A string, so that it has a hash.
+                Some(_) => dict.push((key, members.next_value_seed(inside)?)),
+                None => return Err(A::Error::custom("a key is no string")),
             }
-            dict.push((key, members.next_value_seed(inside)?));
         }
         Ok(self.heap.alloc(AllocDict(dict)))
     }
@@ -192,4 +204,44 @@ fn write_items(out: &mut String, items: &[Value<'_>], depth: usize) -> Result<()
     }
     out.push(']');
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use starlark::values::Heap;
+
+    use super::{DEPTH_MAX, read, write};
+
+    /// What a text is after it was read and written.
+    fn again(json: &str) -> Result<String, String> {
+        Heap::temp(|heap| {
+            let value = read(heap, json).map_err(|error| error.to_string())?;
+            let mut out = String::new();
+            write(&mut out, value, 0).map(|()| out)
+        })
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let texts = [
+            r#"{"b":[],"a":{"":null},"é":"\n\"\\"}"#,
+            "[true,false,0,9,10,-1,2147483648,9223372036854775807,-9223372036854775808,0.5,-0.0,1e300]",
+        ];
+        for text in texts {
+            assert_eq!(again(text).as_deref(), Ok(text));
+        }
+        assert_eq!(again(r#"{"a":1,"b":2,"a":3}"#).as_deref(), Ok(r#"{"a":3,"b":2}"#));
+    }
+
+    #[test]
+    fn what_no_package_can_hold_is_refused() {
+        let large = again("9223372036854775808").unwrap_err();
+        assert!(large.starts_with("9223372036854775808 does not fit in 64 bits"), "{large}");
+        for text in ["1e400", "[1]]", "[1", "{1:2}"] {
+            assert!(again(text).is_err(), "{text}");
+        }
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(again(&nested(DEPTH_MAX + 1)).is_ok());
+        assert!(again(&nested(DEPTH_MAX + 2)).unwrap_err().starts_with("nested deeper than 64"));
+    }
 }
