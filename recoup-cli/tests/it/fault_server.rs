@@ -131,7 +131,7 @@ fn read(reader: &mut BufReader<&TcpStream>) -> Option<Asked> {
 /// Does it; whether the connection goes on.
 fn act(mut stream: &TcpStream, fault: Fault) -> bool {
     let whole = |status: u16, headers: &str, body: &str| {
-        let lines: String = headers.lines().map(|line| format!("{line}\r\n")).collect();
+        let lines: String = headers.lines().flat_map(|line| [line, "\r\n"]).collect();
         format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{lines}\r\n{body}", body.len())
     };
     match fault {

@@ -29,6 +29,8 @@ mod fault_server;
 /// Listing, showing, labelling, forgetting.
 mod look;
 
+/// A provider's batch API.
+mod model_batches;
 /// Asking models: what they answer, what they cost, and what goes wrong.
 mod models;
 

@@ -232,9 +232,8 @@ fn nothing_is_paid_for_twice_even_after_a_kill() {
 #[test]
 fn caps_hold_and_say_so() {
     let bench = questions(50);
-    for (flag, most) in
-        [(["--max-requests", "7"], 7), (["--max-tokens", "4000"], 50), (["--max-cost", "5"], 50)]
-    {
+    // A question takes 12 tokens at $0.001 each, and could take some 1,540.
+    for flag in [["--max-requests", "7"], ["--max-tokens", "1800"], ["--max-cost", "1.8"]] {
         let server = FaultServer::start(|_, _| Fault::answer("yes"));
         let model = server.model("toy");
         let project = flag[0].trim_start_matches('-');
@@ -250,6 +249,7 @@ fn caps_hold_and_say_so() {
             "1000",
             "--project",
             project,
+            "--yes",
             flag[0],
             flag[1],
         ];
@@ -258,11 +258,12 @@ fn caps_hold_and_say_so() {
         let last = String::from_utf8_lossy(&output.stdout).lines().last().unwrap().to_owned();
         let done: Value = serde_json::from_str(&last).unwrap();
         let asked = server.asked().len();
-        assert!(asked > 0 && asked <= most, "{flag:?}: {asked}");
-        assert!(done["spent"]["cost_usd"].as_f64().unwrap() <= 5.0, "{done}");
+        assert!((7..50).contains(&asked), "{flag:?}: {asked}");
+        assert!(done["spent"]["cost_usd"].as_f64().unwrap() <= 1.8, "{done}");
+        assert!(done["spent"]["tokens"].as_u64().unwrap() <= 1800, "{done}");
+        assert!(done["spent"]["requests"] == asked, "{done}");
         assert!(bench.render(&output).contains("the limit of"), "{}", bench.render(&output));
     }
-    // The token and cost caps stop it long before the end, though each question takes little of them.
     let stalled = error(
         &bench,
         &["ask", "http://127.0.0.1:1/v1#toy", "x", "--prices", "prices.toml", "--max-cost", "0"],
@@ -296,6 +297,32 @@ fn a_provider_that_lies_is_named() {
     let text = bench.render(&output);
     assert!(text.contains("`toy` was asked, and `gpt-oss` answered"), "{text}");
     assert!(text.contains("missing or cannot be true in 1 answers"), "{text}");
+}
+
+#[test]
+fn a_count_that_is_none_costs_no_answer() {
+    let server = FaultServer::start(|_, _| {
+        let odd =
+            completion("yes", "toy", Some((9, 3))).replace("\"prompt_tokens\":9", "\"prompt_tokens\":-1.5");
+        Fault::Answer(odd)
+    });
+    let bench = Bench::new();
+    let answer = bench.json(&["ask", &server.model("toy"), "hello", "--json"], 0);
+    assert_eq!((&answer["text"], &answer["usage"]), (&"yes".into(), &Value::Null));
+}
+
+#[test]
+fn a_script_answers_without_a_network() {
+    let bench = questions(2);
+    let script = "{\"contains\":\"question 1\",\"answer\":{\"step\":1}}\n{\"answer\":\"the first\"}\n";
+    bench.write("answers.jsonl", script);
+    let arguments = ["ask", "scripted:answers.jsonl", "--prompts", "questions.jsonl", "--json", "--offline"];
+    let lines = bench.json_lines(&arguments);
+    assert_eq!((&lines[0]["text"], &lines[1]["text"]), (&"the first".into(), &"{\"step\":1}".into()));
+    assert_eq!(lines[2]["spent"]["cost_usd"], 0.0);
+    assert_eq!(bench.json_lines(&arguments)[2]["cached"], 2);
+    let missing = error(&bench, &["ask", "scripted:none.jsonl", "hello"]);
+    assert_eq!(missing["code"], "model", "{missing}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a provider sent, before it is read: is it an answer at all, and if not, what does it say?
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::http::Received;
 use super::{ModelError, Secret, authority};
@@ -45,13 +46,27 @@ pub(super) fn read<T: DeserializeOwned>(host: &str, received: &Received) -> Resu
     serde_json::from_slice(&received.body).or_else(|error| malformed(error.to_string()))
 }
 
+/// A count of tokens; `None` where it is missing or no count at all.
+pub(super) fn count(usage: &Value, key: &str) -> Option<u64> {
+    usage.get(key).and_then(Value::as_u64)
+}
+
+/// The error that stands where the answer should be, as some routers send it under status 200.
+pub(super) fn routed(host: &str, error: &Value) -> ModelError {
+    let (host, message) = (host.to_owned(), complaint(error.to_string().as_bytes()));
+    match error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()) {
+        Some(status @ 400..600) => ModelError::Status { host, status, message, retry_after_ms: None },
+        _ => ModelError::Malformed { host, message },
+    }
+}
+
 /// What a provider says is wrong, shortened and safe to print.
 fn complaint(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let value: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+    let value: Option<Value> = serde_json::from_str(&text).ok();
     let said = value.as_ref().and_then(|value| {
         let error = value.get("error").unwrap_or(value);
-        let words = |key: &str| error.get(key).and_then(serde_json::Value::as_str);
+        let words = |key: &str| error.get(key).and_then(Value::as_str);
         let message = error.as_str().or_else(|| words("message")).or_else(|| words("detail"))?;
         // The code tells a spent quota from too many requests.
         Some(match words("code").filter(|code| !message.contains(*code)) {
@@ -78,7 +93,7 @@ fn shown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Received, read};
+    use super::{Received, read, routed};
     use crate::models::ModelError;
 
     fn received(status: u16, content_type: &str, body: &str) -> Received {
@@ -112,6 +127,8 @@ mod tests {
             assert!(error.contains(expected), "{error}");
             assert!(!error.contains('\u{1b}'), "{error}");
         }
+        let limited = routed("h", &serde_json::json!({ "message": "slow down", "code": 429 }));
+        assert!(limited.is_retryable() && limited.to_string().contains("HTTP 429: slow down"), "{limited}");
         let elsewhere = Received { location: Some("http://evil/".to_owned()), ..received(302, "", "") };
         let error = read::<serde_json::Value>("h", &elsewhere).unwrap_err();
         assert!(error.to_string().contains("not followed"), "{error}");

@@ -118,7 +118,7 @@ struct Answer {
     #[serde(default)]
     stop_reason: Option<String>,
     #[serde(default)]
-    usage: Option<Counted>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -135,18 +135,6 @@ struct Block {
     name: Option<String>,
     #[serde(default)]
     input: Option<Box<RawValue>>,
-}
-
-#[derive(Deserialize)]
-struct Counted {
-    #[serde(default)]
-    input_tokens: u64,
-    #[serde(default)]
-    output_tokens: u64,
-    #[serde(default)]
-    cache_read_input_tokens: Option<u64>,
-    #[serde(default)]
-    cache_creation_input_tokens: Option<u64>,
 }
 
 impl Answer {
@@ -184,14 +172,14 @@ impl Answer {
             }
         }
         reply.reasoning = Some(reasoning).filter(|text| !text.is_empty());
-        reply.usage = self.usage.map(|counted| {
-            let read = counted.cache_read_input_tokens.unwrap_or(0);
-            let written = counted.cache_creation_input_tokens.unwrap_or(0);
-            Usage {
-                prompt: counted.input_tokens.saturating_add(read).saturating_add(written),
+        reply.usage = self.usage.as_ref().and_then(|usage| {
+            let read = answer::count(usage, "cache_read_input_tokens").unwrap_or(0);
+            let written = answer::count(usage, "cache_creation_input_tokens").unwrap_or(0);
+            Some(Usage {
+                prompt: answer::count(usage, "input_tokens")?.saturating_add(read).saturating_add(written),
                 cached_prompt: read,
-                completion: counted.output_tokens,
-            }
+                completion: answer::count(usage, "output_tokens")?,
+            })
         });
         Ok(reply)
     }

@@ -50,7 +50,7 @@ pub struct Kept<'a> {
 /// The hash of a question and of who is asked.
 ///
 /// # Errors
-/// [`ModelError::Unsupported`] for a question without a canonical form (a temperature that is no number).
+/// [`ModelError::Unsupported`] for a question without a canonical form.
 pub fn key(identity: &ModelIdentity, request: &ChatRequest) -> Result<Hash, ModelError> {
     let canonical = Json::from_serialize(request)
         .map_err(|error| ModelError::Unsupported(format!("the question has no canonical form: {error}")))?;
@@ -115,11 +115,10 @@ mod tests {
             key(&ModelIdentity { model: "n".to_owned(), ..identity.clone() }, &request),
             key(&identity, &ChatRequest { sample: 1, ..request.clone() }),
             key(&identity, &ChatRequest { prompt_hash: Some("p".to_owned()), ..request.clone() }),
-            key(&identity, &ChatRequest { temperature: 1.0, ..request.clone() }),
+            key(&identity, &ChatRequest { temperature: 1.0, ..request }),
         ];
         for other in others {
             assert_ne!(other.unwrap(), first);
         }
-        assert!(key(&identity, &ChatRequest { temperature: f64::NAN, ..request }).is_err());
     }
 }

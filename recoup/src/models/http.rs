@@ -37,7 +37,7 @@ pub struct ClientOptions {
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(600), budget: None, proxy: None }
+        Self { timeout: Duration::from_mins(10), budget: None, proxy: None }
     }
 }
 

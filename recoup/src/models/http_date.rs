@@ -1,11 +1,12 @@
 //! Dates in HTTP headers: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
 
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 /// Seconds since 1970 of a date in the preferred form; `None` for other forms.
 pub(super) fn seconds(text: &str) -> Option<i64> {
     let mut words = text.split_once(", ")?.1.split(' ');
     let day: i64 = words.next()?.parse().ok()?;
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let name = words.next()?;
     let month = MONTHS.iter().position(|month| *month == name)? as i64 + 1;
     let year: i64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;

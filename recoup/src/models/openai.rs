@@ -134,7 +134,7 @@ impl Dialect {
             body.insert("seed".to_owned(), seed.into());
         }
         if !request.tools.is_empty() {
-            body.insert("tools".to_owned(), request.tools.iter().map(|tool| tool.to_value()).collect());
+            body.insert("tools".to_owned(), request.tools.iter().map(Json::to_value).collect());
         }
         Value::Object(body)
     }
@@ -216,7 +216,9 @@ struct Completion {
     #[serde(default)]
     choices: Vec<Choice>,
     #[serde(default)]
-    usage: Option<Counted>,
+    usage: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -251,28 +253,15 @@ struct Called {
 struct Function {
     name: String,
     #[serde(default)]
-    arguments: String,
-}
-
-#[derive(Deserialize)]
-struct Counted {
-    #[serde(default)]
-    prompt_tokens: u64,
-    #[serde(default)]
-    completion_tokens: u64,
-    #[serde(default)]
-    prompt_tokens_details: Option<Details>,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    #[serde(default)]
-    cached_tokens: Option<u64>,
+    arguments: Value,
 }
 
 impl Completion {
     fn into_reply(self, host: &str) -> Result<ChatReply, ModelError> {
         let Some(choice) = self.choices.into_iter().next() else {
+            if let Some(error) = &self.error {
+                return Err(answer::routed(host, error));
+            }
             let message = "it has no choices".to_owned();
             return Err(ModelError::Malformed { host: host.to_owned(), message });
         };
@@ -291,15 +280,21 @@ impl Completion {
         let calls = said.tool_calls.unwrap_or_default().into_iter().map(|call| ModelCall {
             id: call.id.unwrap_or_default(),
             name: call.function.name,
-            arguments: call.function.arguments,
+            arguments: match call.function.arguments {
+                Value::String(text) => text,
+                Value::Null => String::new(),
+                other => other.to_string(),
+            },
         });
-        let usage = self.usage.map(|counted| Usage {
-            prompt: counted.prompt_tokens,
-            cached_prompt: counted
-                .prompt_tokens_details
-                .and_then(|details| details.cached_tokens)
-                .unwrap_or(0),
-            completion: counted.completion_tokens,
+        let usage = self.usage.as_ref().and_then(|usage| {
+            Some(Usage {
+                prompt: answer::count(usage, "prompt_tokens")?,
+                cached_prompt: usage
+                    .get("prompt_tokens_details")
+                    .and_then(|details| answer::count(details, "cached_tokens"))
+                    .unwrap_or(0),
+                completion: answer::count(usage, "completion_tokens")?,
+            })
         });
         Ok(ChatReply {
             text,
@@ -404,5 +399,9 @@ mod tests {
             read(r#"{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"text":"b"}]}}]}"#);
         assert_eq!(parts.unwrap().text, "ab");
         assert!(read("{}").unwrap_err().to_string().contains("no choices"));
+        let lied = read(r#"{"choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":-5}}"#).unwrap();
+        assert_eq!(lied.usage, None, "a count that is none costs no answer");
+        let routed = read(r#"{"error":{"message":"upstream is full","code":503}}"#).unwrap_err();
+        assert!(routed.is_retryable() && routed.to_string().contains("upstream is full"), "{routed}");
     }
 }

@@ -40,7 +40,7 @@ impl Default for PaceOptions {
             tokens_per_minute: None,
             attempts_max: 6,
             pause: Duration::from_millis(500),
-            pause_max: Duration::from_secs(120),
+            pause_max: Duration::from_mins(2),
         }
     }
 }

@@ -109,7 +109,7 @@ struct Response {
     #[serde(default)]
     output: Vec<Item>,
     #[serde(default)]
-    usage: Option<Counted>,
+    usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -140,22 +140,6 @@ struct Content {
     text: Option<String>,
     #[serde(default)]
     refusal: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Counted {
-    #[serde(default)]
-    input_tokens: u64,
-    #[serde(default)]
-    output_tokens: u64,
-    #[serde(default)]
-    input_tokens_details: Option<Details>,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    #[serde(default)]
-    cached_tokens: Option<u64>,
 }
 
 impl Response {
@@ -204,13 +188,15 @@ impl Response {
             };
         }
         reply.reasoning = Some(reasoning).filter(|text| !text.is_empty());
-        reply.usage = self.usage.map(|counted| Usage {
-            prompt: counted.input_tokens,
-            cached_prompt: counted
-                .input_tokens_details
-                .and_then(|details| details.cached_tokens)
-                .unwrap_or(0),
-            completion: counted.output_tokens,
+        reply.usage = self.usage.as_ref().and_then(|usage| {
+            Some(Usage {
+                prompt: answer::count(usage, "input_tokens")?,
+                cached_prompt: usage
+                    .get("input_tokens_details")
+                    .and_then(|details| answer::count(details, "cached_tokens"))
+                    .unwrap_or(0),
+                completion: answer::count(usage, "output_tokens")?,
+            })
         });
         Ok(reply)
     }

@@ -106,21 +106,18 @@ impl ChatModel for ScriptFile {
             let holds = |part: &str| request.messages.iter().any(|message| message.content.contains(part));
             self.by_text.iter().find(|(part, _)| holds(part)).map(|(_, answer)| answer)
         });
-        let answer = match named {
-            Some(answer) => answer.clone(),
-            None => {
-                let mut in_order = self.in_order.lock().unwrap_or_else(PoisonError::into_inner);
-                let (answers, given) = &mut *in_order;
-                let answer = answers.get(*given).cloned().ok_or_else(|| {
-                    let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
-                    ModelError::Unsupported(format!(
-                        "the script `{}` has no answer to {hash}",
-                        self.identity.model
-                    ))
-                })?;
-                *given += 1;
-                answer
-            }
+        let answer = if let Some(answer) = named {
+            answer.clone()
+        } else {
+            let mut in_order = self.in_order.lock().unwrap_or_else(PoisonError::into_inner);
+            let (answers, given) = &mut *in_order;
+            let answer = answers.get(*given).cloned().ok_or_else(|| {
+                let hash = hash.map(|hash| hash.to_string()).unwrap_or_default();
+                let name = &self.identity.model;
+                ModelError::Unsupported(format!("the script `{name}` has no answer to {hash}"))
+            })?;
+            *given += 1;
+            answer
         };
         Ok(ChatReply { model: self.identity.model.clone(), ..ChatReply::text(answer) })
     }

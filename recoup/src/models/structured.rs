@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn one_object_is_read_and_nothing_around_it() {
         assert_eq!(object(" {\"a\":1}\n"), Ok("{\"a\":1}"));
-        assert_eq!(object("```json\n{\"a\":\"```\"}\n```").is_ok(), false);
+        assert!(object("```json\n{\"a\":\"```\"}\n```").is_err());
         assert_eq!(object("```json\n{\"a\":1}\n```"), Ok("{\"a\":1}"));
         assert_eq!(object("{\"a\":\"```x```\"}"), Ok("{\"a\":\"```x```\"}"));
         for bad in ["", "[1]", "Sure: {\"a\":1}", "{\"a\":1} {\"a\":1}", "{\"a\":1", "Here:\n```\n{}\n```"] {

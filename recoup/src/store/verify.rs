@@ -178,7 +178,7 @@ impl Store {
 }
 
 /// Rows that point at rows which are not there.
-const DANGLING: [(&str, &str); 8] = [
+const DANGLING: [(&str, &str); 9] = [
     ("blob without a pack", "SELECT id FROM blob WHERE pack NOT IN (SELECT id FROM pack)"),
     ("node without a body", "SELECT id FROM node WHERE blob NOT IN (SELECT id FROM blob)"),
     ("shared body without a blob", "SELECT tag FROM blob_tag WHERE blob NOT IN (SELECT id FROM blob)"),
@@ -186,6 +186,10 @@ const DANGLING: [(&str, &str); 8] = [
     (
         "content without a run",
         "SELECT trajectory FROM content WHERE trajectory NOT IN (SELECT seq FROM trajectory)",
+    ),
+    (
+        "answer's run without an answer",
+        "SELECT reply FROM reply_run WHERE reply NOT IN (SELECT id FROM reply)",
     ),
     ("run without a source", "SELECT seq FROM trajectory WHERE source NOT IN (SELECT id FROM source)"),
     ("verdict without a run", "SELECT seq FROM verdict WHERE subject NOT IN (SELECT seq FROM trajectory)"),

@@ -42,10 +42,12 @@ impl Breaker {
     pub(super) fn admit(&mut self, now: Duration, host: &str) -> Result<Option<Duration>, ModelError> {
         match self.state {
             State::Closed => Ok(None),
-            State::Open(until) if now < until => Ok(Some(until - now)),
-            State::Open(_) => {
-                self.state = State::Probing;
-                Ok(None)
+            State::Open(until) => {
+                let wait = until.checked_sub(now).filter(|wait| !wait.is_zero());
+                if wait.is_none() {
+                    self.state = State::Probing;
+                }
+                Ok(wait)
             }
             State::Probing => Ok(Some(LOOK)),
             State::GivenUp => Err(ModelError::Down {

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use recoup::id::Hash;
 use recoup::store::{Store, StoreError};
 use recoup::trajectory::Status;
 use recoup::verdict::{Content, Label, Producer, Verdict};
@@ -35,6 +36,7 @@ fn every_past_format_opens_and_goes_on() {
         let listed = rows(&store);
         assert_eq!(listed.iter().map(|row| row.outcome.as_str()).collect::<Vec<_>>(), ["success", "failure"]);
         assert_eq!(store.load(listed[1].id).unwrap().nodes.len(), 4);
+        assert!(store.replies().unwrap().get(&Hash::of(b"nobody asked"), None).unwrap().is_none());
         let again = import(&mut store, [run("first", &["q", "a"]), run("new", &["q", "a"])]);
         assert_eq!((again.counts.duplicates, again.counts.new), (1, 1), "{}", file.display());
     }
@@ -118,6 +120,7 @@ fn write_fixture() {
     import(&mut store, [run("first", &["q", "a"]), run("second", &["q", "b", "c", "d"])]);
     let first = rows(&store)[0].id;
     store.put_verdicts(&[label(first)]).unwrap();
+    store.replies().unwrap().put(&super::replies::reply(&Hash::of(b"question"), Some(first))).unwrap();
     store.forget(&[]).unwrap();
     let file = store.dir().join("store.sqlite");
     let connection = rusqlite::Connection::open(&file).unwrap();

@@ -4,6 +4,7 @@ mod forgetting;
 mod formats;
 mod importing;
 mod listing;
+mod replies;
 mod splitting;
 mod verdicts;
 
