@@ -268,3 +268,19 @@ fn repeats_show_how_sure_a_judge_is() {
     );
     assert_eq!(bench.json_lines(&["ls", "--json"])[0]["decisive_node"], 1, "the first judgement counts");
 }
+
+#[test]
+fn the_same_answers_give_the_same_bytes_however_many_are_asked_at_once() {
+    let outputs: Vec<[Vec<u8>; 2]> = ["1", "8"]
+        .iter()
+        .map(|concurrency| {
+            let bench = desk();
+            let output =
+                bench.output(&[&["run", "runs.jsonl", "--concurrency", concurrency], &PANEL[..]].concat());
+            assert_eq!(output.status.code(), Some(0), "{}", bench.render(&output));
+            ["report.json", "report.html"]
+                .map(|name| std::fs::read(bench.path("recoup-out").join(name)).unwrap())
+        })
+        .collect();
+    assert!(outputs[0] == outputs[1]);
+}

@@ -27,7 +27,7 @@ pub use self::detectors::DETECTORS;
 pub use self::effects::{Effect, effect};
 pub use self::gates::GateReview;
 pub use self::judging::{JUDGE_VERSION, JudgingConfig, is_judged, judging_verdicts};
-pub use self::panel::{Answered, Judged, Known, RETRIES, Tried, judge};
+pub use self::panel::{Answered, Judged, Known, RETRIES, Tried, judge, restored};
 pub use self::run::{Message, Run, Step};
 pub use self::siblings::Divergence;
 pub use self::suspect::{Blamed, blamed};

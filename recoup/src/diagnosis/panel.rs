@@ -10,7 +10,7 @@ use super::{GateReview, Run};
 use crate::json::Json;
 use crate::judges::{Answer, Case, Judge, Misquote, Opinion, Proposal, Refused, Shown, Spent};
 use crate::models::ModelError;
-use crate::trajectory::{Citation, Status};
+use crate::trajectory::{Citation, Status, Trajectory};
 use crate::verdict::{Candidate, Decision, Diagnosis, Finding, Party, Quote};
 
 /// Times that a refused answer is asked for again.
@@ -308,6 +308,15 @@ fn diagnoses(
         ..kept.clone()
     };
     (kept, restored)
+}
+
+/// A candidate as it can be executed: a judge wrote it with placeholders for what it was not shown.
+pub fn restored(run: &Trajectory, candidate: Candidate) -> Candidate {
+    if !candidate.action.as_str().contains('<') {
+        return candidate;
+    }
+    let action = restored_values(&Case::new(run, &[], false), candidate.action.to_value());
+    Candidate { action: Json::from_foreign(&action.to_string()), ..candidate }
 }
 
 /// The values of arguments with what placeholders stand for.

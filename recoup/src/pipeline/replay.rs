@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::siblings::successes;
 use super::worlds::{Opener, Worlds};
 use super::{PipelineConfig, PipelineError};
+use crate::diagnosis;
 use crate::id::{TrajectoryId, VerdictId};
 use crate::importers::{Event, Sink as _};
 use crate::parallel;
@@ -245,7 +246,9 @@ impl Work {
         for verdict in verdicts {
             match verdict.content {
                 // The current one of a kind comes first.
-                Content::Diagnosis(diagnosis) if work.diagnosis.is_none() => {
+                Content::Diagnosis(mut diagnosis) if work.diagnosis.is_none() => {
+                    diagnosis.candidate =
+                        diagnosis.candidate.map(|candidate| diagnosis::restored(&work.run, candidate));
                     work.diagnosis = Some((verdict.id, diagnosis));
                 }
                 Content::ReplayPair(pair) => work.pairs.push((verdict.id, pair)),

@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use recoup::diagnosis::{DiagnosisConfig, JudgingConfig, Known, Run, is_judged, judge, judging_verdicts};
+use recoup::diagnosis::{
+    DiagnosisConfig, JudgingConfig, Known, Run, is_judged, judge, judging_verdicts, restored,
+};
 use recoup::json::Json;
 use recoup::judges::{Case, JudgeConfig, ModelJudge};
 use recoup::models::{ChatReply, ChatRequest, Finish, ModelError, ModelIdentity, ScriptedModel};
 use recoup::trajectory::{Outcome, Part, TerminationKind, Trajectory};
-use recoup::verdict::{Blame, Content, Decision, Party, Verdict};
+use recoup::verdict::{Blame, Candidate, Content, Decision, Party, Verdict};
 use serde_json::json;
 
 use super::{good, judge_of, judged, opinion, refused, run, run_with, saying, with};
@@ -193,6 +195,12 @@ fn nothing_leaves_unredacted_and_quotes_find_their_way_back() {
     let diagnosis = judged.last().unwrap().diagnosis.as_ref().unwrap();
     assert_eq!(diagnosis.citations[0].quote, "I am mia@example.com.");
     assert!(diagnosis.explanation.contains("<EMAIL_1>"), "what is kept holds no secret");
+    let action = Json::parse(r#"{"name":"refund","arguments":{"order":"of <EMAIL_1>"}}"#).unwrap();
+    let written = Candidate { action, rationale: String::new() };
+    assert!(
+        restored(&run, written).action.as_str().contains("of mia@example.com"),
+        "what is executed is whole"
+    );
 }
 
 #[test]
