@@ -21,8 +21,9 @@ const LIMIT: &str = "limit-reached";
 /// end, and that is not outweighed. Ties go to the heavier. `None` where nothing weighs enough.
 ///
 /// A finding's weight is its strength, less where a successful run of the same task went the same way
-/// up to there: what success shares did not decide. Where a limit ended the run, the end is only where
-/// it shows: it decides where no earlier open fault or stall, however light, is known.
+/// up to there: what success shares did not decide. Where a limit ended the run, what it was spent on
+/// decides before any single stall, and the end is only where it shows: it decides where no earlier open
+/// fault or stall, however light, is known.
 pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -> Option<usize> {
     let weights: Vec<f64> = findings.iter().map(|finding| weight(run, finding)).collect();
     let open: Vec<usize> = (0..findings.len())
@@ -32,7 +33,11 @@ pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -
     let is_limited = findings.iter().any(|finding| finding.detector == LIMIT);
     let is_end =
         |at: &usize| is_limited && run.last_step().is_some_and(|last| last.node == findings[*at].node);
-    let (ends, faults): (Vec<usize>, Vec<usize>) = heavy.partition(is_end);
+    let (ends, mut faults): (Vec<usize>, Vec<usize>) = heavy.partition(is_end);
+    // Where the limit says on what it was spent, it goes before the single stalls.
+    if faults.iter().any(|at| findings[*at].detector == LIMIT) {
+        faults.retain(|at| !STALLS.contains(&findings[*at].detector.as_str()));
+    }
     let stalls = open
         .iter()
         .copied()
@@ -117,7 +122,8 @@ fn reaches_end(run: &Run<'_>, finding: &Finding) -> bool {
 pub fn explanation(run: &Run<'_>, findings: &[Finding], decisive: usize) -> String {
     let finding = &findings[decisive];
     let mut text = finding.message.clone();
-    text.push_str(if finding.detector == LIMIT {
+    let is_last = run.last_step().is_some_and(|last| last.node == finding.node);
+    text.push_str(if finding.detector == LIMIT && is_last {
         " No earlier fault is known."
     } else if run.branch.positions().last() == Some(&finding.node) {
         " The run ends here."
@@ -210,6 +216,8 @@ mod tests {
         assert_eq!(chosen(&[repeat(Some(5)), limit()], &[]), Some(1));
         assert_eq!(chosen(&[repeat(None), finding(7, 0.5, None)], &[]), Some(1));
         let error = || named("unaddressed-error", 1, 0.5, None);
+        let spent = named("limit-reached", 5, 0.4, None);
+        assert_eq!(chosen(&[repeat(None), spent], &[]), Some(1), "it says on what it was spent");
         let submission = || named("missing-submission", 7, 0.9, None);
         assert_eq!(chosen(&[error(), limit(), submission()], &[]), Some(0));
     }

@@ -136,13 +136,18 @@ impl Detector for Loop {
 /// Words of a message from which on it is an answer and no courtesy.
 const ANSWER_WORDS: usize = 8;
 
-/// Whether a turn reaches something: it makes a change, submits, or says more than a courtesy.
+/// Whether a turn reaches something: it makes a change, submits, does something new that may be a
+/// change, or says more than a courtesy.
 fn arrives(run: &Run<'_>, step: &Step) -> bool {
     let actions = &run.actions[step.actions.clone()];
+    let is_new = |action: &Action<'_>| {
+        run.actions.iter().take_while(|earlier| earlier.index < step.index).all(|it| it.key != action.key)
+    };
     let acts = actions.iter().any(|action| match effect(action.name) {
         Effect::Submit => !action.failed(),
         Effect::Mutate => action.succeeded(),
-        _ => false,
+        Effect::Unclear => action.is_call && action.succeeded() && is_new(action),
+        Effect::Read | Effect::Handoff => false,
     });
     acts || run.messages.iter().filter(|message| message.node == step.node).any(|message| {
         message.text.split_whitespace().count() >= ANSWER_WORDS

@@ -201,7 +201,7 @@ fn doubt(run: &Run<'_>, action: &Action<'_>, leaf: &Leaf<'_>) -> Option<f64> {
         _ => return None,
     };
     // A read that found something had the right key, however it came by it.
-    Some(if !mutates && action.succeeded() { strength * 0.6 } else { strength })
+    Some(if !mutates && action.succeeded() { strength * 0.4 } else { strength })
 }
 
 /// One word of letters with digits, or digits alone from four on: not a date, a time, a path, a version.
