@@ -1,5 +1,6 @@
 //! The decisive step: which finding decided the run, and the words that explain it.
 
+use super::actions::Action;
 use super::effects::{Effect, effect};
 use super::words::words;
 use super::{DiagnosisConfig, Run};
@@ -34,9 +35,14 @@ pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -
     let is_end =
         |at: &usize| is_limited && run.last_step().is_some_and(|last| last.node == findings[*at].node);
     let (ends, mut faults): (Vec<usize>, Vec<usize>) = heavy.partition(is_end);
-    // Where the limit says on what it was spent, it goes before the single stalls.
+    // Where the limit says on what it was spent, it goes before the single stalls, and before what was
+    // refused: that cost its turn and no more.
     if faults.iter().any(|at| findings[*at].detector == LIMIT) {
-        faults.retain(|at| !STALLS.contains(&findings[*at].detector.as_str()));
+        faults.retain(|at| {
+            let finding = &findings[*at];
+            finding.detector == LIMIT
+                || !(STALLS.contains(&finding.detector.as_str()) || is_refused(run, finding.node))
+        });
     }
     let stalls = open
         .iter()
@@ -47,6 +53,12 @@ pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -
         .or_else(|| earliest(run, findings, &weights, stalls))
         .or_else(|| earliest(run, findings, &weights, ends))
         .map(|at| start_of_repetition(findings, at))
+}
+
+/// Whether everything that a turn did was refused.
+fn is_refused(run: &Run<'_>, node: usize) -> bool {
+    let mut actions = run.actions.iter().filter(|action| action.node == node).peekable();
+    actions.peek().is_some() && actions.all(Action::failed)
 }
 
 /// The first open repetition in the chain that a repeated call stands in: each cites the call it

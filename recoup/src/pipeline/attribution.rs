@@ -181,24 +181,3 @@ fn reference_labels(store: &Store, id: TrajectoryId) -> Result<Vec<ReferenceLabe
     });
     Ok(labels.collect())
 }
-
-#[cfg(test)]
-mod measure {
-    #[test]
-    fn measure() {
-        let Some(list) = std::env::var_os("E_PROJECTS") else { return };
-        let list = list.to_string_lossy().into_owned();
-        let mut quiet = ();
-        for path in list.split(',') {
-            let store = crate::store::Store::open(std::path::Path::new(path)).unwrap();
-            if path.contains("labels") {
-                let config = super::AttributionConfig { given: None, side: None, seed: 0, threads: 1 };
-                let answer = super::attribution(&store, config, &mut quiet).unwrap();
-                println!("JSON {} {}", path, serde_json::to_string(&answer).unwrap());
-            } else {
-                let answer = super::flip_agreement(&store, 1, &mut quiet).unwrap();
-                println!("JSON {} {}", path, serde_json::to_string(&answer).unwrap());
-            }
-        }
-    }
-}

@@ -107,7 +107,12 @@ impl Detector for UngroundedArgument {
                 leaf.key
             );
             let mut found = finding(self, action.node, strength, message, [citation]);
-            found.resolved_at = resolution(run, at, leaf);
+            // A look that found something had the right key, however the agent came by it.
+            let found_it = action
+                .observation
+                .as_ref()
+                .filter(|_| effect(action.name) == Effect::Read && action.succeeded());
+            found.resolved_at = found_it.map(|seen| seen.node).or_else(|| resolution(run, at, leaf));
             findings.push(found);
         }
     }
@@ -200,8 +205,7 @@ fn doubt(run: &Run<'_>, action: &Action<'_>, leaf: &Leaf<'_>) -> Option<f64> {
         }
         _ => return None,
     };
-    // A read that found something had the right key, however it came by it.
-    Some(if !mutates && action.succeeded() { strength * 0.4 } else { strength })
+    Some(if !mutates && action.succeeded() { strength * 0.6 } else { strength })
 }
 
 /// One word of letters with digits, or digits alone from four on: not a date, a time, a path, a version.
