@@ -17,6 +17,9 @@ mod env;
 /// Environments, served to other programs.
 mod serve;
 
+/// Attribution, measured.
+mod eval;
+
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
 

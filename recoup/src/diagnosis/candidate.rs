@@ -27,7 +27,7 @@ pub(crate) fn candidate(run: &Run<'_>, finding: &Finding) -> Option<Candidate> {
         ("unknown-tool", Some(action)) => misspelled(run, action),
         ("schema-violation", Some(action)) => retyped(run, action),
         ("ungrounded-argument", Some(action)) => grounded(run, action, finding),
-        ("repeated-call" | "loop", Some(action)) => moved_on(run, action),
+        ("repeated-call" | "loop" | "limit-reached", Some(action)) => moved_on(run, action),
         ("premature-stop" | "claimed-action", None) => looked_again(run, finding.node),
         _ => None,
     };

@@ -1,5 +1,6 @@
 //! The decisive step: which finding decided the run, and the words that explain it.
 
+use super::actions::Action;
 use super::effects::Effect;
 use super::words::words;
 use super::{DiagnosisConfig, Run};
@@ -21,8 +22,9 @@ const LIMIT: &str = "limit-reached";
 /// end, and that is not outweighed. Ties go to the heavier. `None` where nothing weighs enough.
 ///
 /// A finding's weight is its strength, less where a successful run of the same task went the same way
-/// up to there: what success shares did not decide. Where a limit ended the run, the end is only where
-/// it shows: it decides where no earlier open fault or stall, however light, is known.
+/// up to there: what success shares did not decide. Where a limit ended the run, what it was spent on
+/// decides before any single stall, and the end is only where it shows: it decides where no earlier open
+/// fault or stall, however light, is known.
 pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -> Option<usize> {
     let weights: Vec<f64> = findings.iter().map(|finding| weight(run, finding)).collect();
     let open: Vec<usize> = (0..findings.len())
@@ -32,7 +34,16 @@ pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -
     let is_limited = findings.iter().any(|finding| finding.detector == LIMIT);
     let is_end =
         |at: &usize| is_limited && run.last_step().is_some_and(|last| last.node == findings[*at].node);
-    let (ends, faults): (Vec<usize>, Vec<usize>) = heavy.partition(is_end);
+    let (ends, mut faults): (Vec<usize>, Vec<usize>) = heavy.partition(is_end);
+    // Where the limit says on what it was spent, it goes before the single stalls, and before what was
+    // refused: that cost its turn and no more.
+    if faults.iter().any(|at| findings[*at].detector == LIMIT) {
+        faults.retain(|at| {
+            let finding = &findings[*at];
+            finding.detector == LIMIT
+                || !(STALLS.contains(&finding.detector.as_str()) || is_refused(run, finding.node))
+        });
+    }
     let stalls = open
         .iter()
         .copied()
@@ -42,6 +53,12 @@ pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -
         .or_else(|| earliest(run, findings, &weights, stalls))
         .or_else(|| earliest(run, findings, &weights, ends))
         .map(|at| start_of_repetition(findings, at))
+}
+
+/// Whether everything that a turn did was refused.
+fn is_refused(run: &Run<'_>, node: usize) -> bool {
+    let mut actions = run.actions.iter().filter(|action| action.node == node).peekable();
+    actions.peek().is_some() && actions.all(Action::failed)
 }
 
 /// The first open repetition in the chain that a repeated call stands in: each cites the call it
@@ -117,7 +134,8 @@ fn reaches_end(run: &Run<'_>, finding: &Finding) -> bool {
 pub fn explanation(run: &Run<'_>, findings: &[Finding], decisive: usize) -> String {
     let finding = &findings[decisive];
     let mut text = finding.message.clone();
-    text.push_str(if finding.detector == LIMIT {
+    let is_last = run.last_step().is_some_and(|last| last.node == finding.node);
+    text.push_str(if finding.detector == LIMIT && is_last {
         " No earlier fault is known."
     } else if run.branch.positions().last() == Some(&finding.node) {
         " The run ends here."
@@ -210,6 +228,8 @@ mod tests {
         assert_eq!(chosen(&[repeat(Some(5)), limit()], &[]), Some(1));
         assert_eq!(chosen(&[repeat(None), finding(7, 0.5, None)], &[]), Some(1));
         let error = || named("unaddressed-error", 1, 0.5, None);
+        let spent = named("limit-reached", 5, 0.4, None);
+        assert_eq!(chosen(&[repeat(None), spent], &[]), Some(1), "it says on what it was spent");
         let submission = || named("missing-submission", 7, 0.9, None);
         assert_eq!(chosen(&[error(), limit(), submission()], &[]), Some(0));
     }

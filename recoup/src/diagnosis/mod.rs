@@ -13,6 +13,7 @@ mod effects;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod gates;
+mod idle;
 mod judging;
 mod panel;
 mod run;
@@ -39,7 +40,7 @@ use crate::verdict::{
 };
 
 /// Version of the rules; raised when they would decide otherwise on the same run.
-pub const RULES_VERSION: u32 = 3;
+pub const RULES_VERSION: u32 = 4;
 
 /// Looks for one kind of fault.
 pub trait Detector: Sync {

@@ -30,6 +30,7 @@ pub(crate) mod atif;
 mod claude_code;
 mod codex;
 mod inspect;
+mod labelled_chat;
 mod mini_swe_agent;
 mod nebius;
 mod openai_chat;
@@ -87,6 +88,7 @@ pub const IMPORTERS: &[&dyn Importer] = &[
     &codex::Codex,
     &claude_code::ClaudeCode,
     &webvoyager::WebVoyager,
+    &labelled_chat::LabelledChat,
     &mini_swe_agent::MiniSweAgent,
     &sharegpt::ShareGpt,
     &openai_chat::OpenAiChat,

@@ -66,7 +66,8 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
     Ok(())
 }
 
-fn message(raw: &RawValue, first: bool) -> Result<Node, RecordError> {
+/// Reads a message whose author is its `name`, else its `role`.
+pub(super) fn message(raw: &RawValue, first: bool) -> Result<Node, RecordError> {
     let mut message = Object::parse(raw, "message")?;
     let word = message.text("role").ok_or_else(|| missing("role"))?;
     let name = message.text("name").filter(|name| !name.is_empty());

@@ -18,6 +18,7 @@ const SIGNS: &[(&str, Class, &str, f64)] = &[
     ("ungrounded-argument", Class::Hallucination, "ungrounded_argument", 0.65),
     ("unsupported-answer", Class::Hallucination, "unsupported_answer", 0.75),
     ("claimed-action", Class::Hallucination, "claimed_action", 0.85),
+    ("admitted-mistake", Class::WrongResult, "wrong_mutation", 0.6),
     ("repeated-call", Class::Incomplete, "repetitive_loop", 0.3),
     ("loop", Class::Incomplete, "repetitive_loop", 0.45),
     ("mutation-without-lookup", Class::ConstraintViolation, "missing_lookup", 0.6),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Detector, Run, finding, quoted};
-use crate::diagnosis::effects::{Effect, effect};
+use crate::diagnosis::effects::Effect;
 use crate::diagnosis::words::{numbers, words};
 use crate::trajectory::Citation;
 use crate::verdict::Finding;
@@ -74,7 +74,7 @@ struct Answer<'a> {
 /// What a submission holds, else what the agent says after its last action.
 fn answers<'a>(run: &Run<'a>) -> Vec<Answer<'a>> {
     let last = run.actions.last();
-    if let Some(submission) = last.filter(|action| effect(action.name) == Effect::Submit) {
+    if let Some(submission) = last.filter(|action| action.effect == Effect::Submit) {
         let part = submission.citation();
         return part
             .map(|at| Answer {

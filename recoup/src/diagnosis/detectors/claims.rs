@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use super::doings::undone;
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::actions::Action;
-use crate::diagnosis::effects::{CLAIMS, Effect, effect, words};
+use crate::diagnosis::effects::{CLAIMS, Effect, words};
 use crate::diagnosis::run::Message;
 use crate::trajectory::{Citation, Role};
 use crate::verdict::Finding;
@@ -39,20 +40,27 @@ impl Detector for ClaimedAction {
             return;
         }
         for message in &run.messages {
+            if let Some(doing) = undone(run, message) {
+                let made = run
+                    .actions
+                    .iter()
+                    .filter(|action| action.index > message.index && action.succeeded())
+                    .find(|action| doing.is_done_by(action))
+                    .map(|action| action.node);
+                findings.push(Finding { resolved_at: made, ..self.made_up(run, message, doing.range) });
+                continue;
+            }
             let claim = CLAIMS.iter().find_map(|(participle, verbs)| {
                 let range = claim(message.text, participle, true)?;
                 let before = || run.actions.iter().take_while(|action| action.index < message.index);
                 // A refused attempt is another fault; what an observation or the user says is no claim.
-                let tried = before()
-                    .any(|action| effect(action.name) == Effect::Unclear || is_named_for(action, verbs));
+                let tried =
+                    before().any(|action| action.effect == Effect::Unclear || is_named_for(action, verbs));
                 let reported = run.is_seen_before(participle, message.index);
                 (!tried && !reported).then_some((*verbs, range))
             });
             let Some((verbs, range)) = claim else { continue };
-            let cited = cite(message, range);
-            let words =
-                format!("The agent says {}, but no call of the run did that.", quoted_at(run, &cited));
-            let mut found = finding(self, message.node, 0.75, words, [cited]);
+            let mut found = self.made_up(run, message, range);
             found.resolved_at = run
                 .actions
                 .iter()
@@ -61,6 +69,14 @@ impl Detector for ClaimedAction {
                 .map(|action| action.node);
             findings.push(found);
         }
+    }
+}
+
+impl ClaimedAction {
+    fn made_up(&self, run: &Run<'_>, message: &Message<'_>, range: Range<usize>) -> Finding {
+        let cited = cite(message, range);
+        let words = format!("The agent says {}, but no call of the run did that.", quoted_at(run, &cited));
+        finding(self, message.node, 0.75, words, [cited])
     }
 }
 
@@ -127,7 +143,7 @@ pub(super) fn claim_of_success(tool: &str, text: &str) -> Option<Range<usize>> {
 
 /// `has been [successfully] cancelled`, as a statement: no question, condition, negation or plan in its
 /// sentence. `by_agent` asks for a form by which the agent speaks of its own doing.
-fn claim(text: &str, participle: &str, by_agent: bool) -> Option<Range<usize>> {
+pub(super) fn claim(text: &str, participle: &str, by_agent: bool) -> Option<Range<usize>> {
     let lower = text.to_ascii_lowercase();
     for at in memchr::memmem::find_iter(lower.as_bytes(), participle) {
         let end = at + participle.len();
@@ -171,7 +187,7 @@ fn claim(text: &str, participle: &str, by_agent: bool) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::{ClaimedAction, claim};
-    use crate::diagnosis::fixture::{call, chat, detect, result, say, user, with_tool};
+    use crate::diagnosis::fixture::{call, chat, detect, result, say, system, user, with_tool};
 
     #[test]
     fn a_claim_without_a_call_is_found_at_its_words() {
@@ -200,6 +216,24 @@ mod tests {
             assert!(detect(&ClaimedAction, &run, &[]).is_empty());
         }
         assert!(detect(&ClaimedAction, &chat(vec![user("x"), say("I have cancelled it.")]), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_doing_is_made_up_unless_a_call_did_it_to_that_very_thing() {
+        let run = |text: &str| {
+            let nodes = vec![
+                system("Returned goods are refunded."),
+                user("please return AB1 and AB2"),
+                call("return_order", r#"{"id":"AB1"}"#),
+                result("ok"),
+                say(text),
+                user("thanks"),
+            ];
+            with_tool(chat(nodes), "return_order", "{}")
+        };
+        assert_eq!(detect(&ClaimedAction, &run("I have returned AB2."), &[]).len(), 1);
+        assert!(detect(&ClaimedAction, &run("I have returned AB1."), &[]).is_empty());
+        assert!(detect(&ClaimedAction, &run("I will return AB2."), &[]).is_empty());
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{Detector, Run, finding, quoted_at};
-use crate::diagnosis::effects::{Effect, effect};
+use crate::diagnosis::effects::Effect;
+use crate::diagnosis::idle::last_idle_stretch;
 use crate::diagnosis::run::Step;
 use crate::diagnosis::siblings::{agreed_changes, is_change, mutating_tools};
 use crate::trajectory::{Citation, Role, TerminationKind};
@@ -15,6 +16,9 @@ pub(super) struct PrematureStop;
 
 /// A limit ended the run.
 pub(super) struct LimitReached;
+
+/// Idle turns in a row that a budget bears: a stall no longer than this decides where it starts.
+const STALL_BEARABLE: usize = 5;
 
 /// Openings by which a last sentence announces what then never comes, in lower case.
 const ANNOUNCEMENTS: &[&str] =
@@ -37,7 +41,7 @@ impl Detector for PrematureStop {
         let Some(last) = run.last_step().filter(|_| !run.was_cut_off()) else { return };
         if let Some(missing) = unmade_change(run) {
             let strength = if run.successes.len() > 1 { 0.6 } else { 0.5 };
-            let handoff = run.actions.iter().find(|action| effect(action.name) == Effect::Handoff);
+            let handoff = run.actions.iter().find(|action| action.effect == Effect::Handoff);
             if let Some(handoff) = handoff {
                 let message =
                     format!("The agent gives the case away with `{}` while it can be solved.", handoff.name);
@@ -78,8 +82,8 @@ impl Detector for PrematureStop {
 const COURTESY_WORDS: usize = 20;
 
 /// The last turn without an action that answers more than a courtesy: there the agent gave up, and what
-/// follows is farewell. A question that the user answers is no end: the turn after the answer is.
-fn closing_turn<'a>(run: &'a Run<'_>) -> Option<&'a Step> {
+/// follows is farewell or the same words again. A question that the user answers is no end: the turn after the answer is.
+pub(in crate::diagnosis) fn closing_turn<'a>(run: &'a Run<'_>) -> Option<&'a Step> {
     let answers_courtesy = |step: &Step| {
         let before = run.branch.nodes().take(step.index).last();
         before.is_some_and(|(_, node)| {
@@ -93,8 +97,10 @@ fn closing_turn<'a>(run: &'a Run<'_>) -> Option<&'a Step> {
     let quiet = run.steps.iter().rposition(|step| !step.actions.is_empty()).map_or(0, |acting| acting + 1);
     let silent = &run.steps[quiet..];
     let at = silent.iter().rposition(|step| !answers_courtesy(step))?;
-    let end = silent[at..].iter().find(|step| !asks(step));
-    end.or_else(|| silent.last())
+    let end = silent[at..].iter().find(|step| !asks(step)).or_else(|| silent.last())?;
+    // What is only said again was the end the first time.
+    let says = |step: &Step| run.trajectory.nodes[step.node].text();
+    silent.iter().find(|step| says(step) == says(end))
 }
 
 /// Whether a text asks something that the work waits for; `anything else?` is a farewell.
@@ -166,8 +172,22 @@ impl Detector for LimitReached {
             }
         };
         let Some(last) = run.last_step() else { return };
-        let message = format!("The run ends because the agent has used up {limit}, with the task open.");
-        findings.extend(run.cite_step(last).map(|at| finding(self, last.node, 0.4, message, [at])));
+        let spent = last_idle_stretch(run).filter(|idle| idle.end < run.steps.len() || idle.len() > 1);
+        let (step, message) = match spent {
+            // A stall that is left in time costs nothing: a long one decides when the budget runs short.
+            Some(idle) => {
+                let decisive = idle.start + idle.len().saturating_sub(STALL_BEARABLE) / 2;
+                let message = format!(
+                    "The agent spends turns on what fails or brings nothing new, until it has used up {limit} \
+                     with the task open."
+                );
+                (&run.steps[decisive], message)
+            }
+            None => {
+                (last, format!("The run ends because the agent has used up {limit}, with the task open."))
+            }
+        };
+        findings.extend(run.cite_step(step).map(|at| finding(self, step.node, 0.4, message, [at])));
     }
 }
 
@@ -279,5 +299,21 @@ mod tests {
         assert_eq!(detect(&LimitReached, &counted, &[]).len(), 1);
         counted.budget = Some(Budget { steps: Some(3), ..Budget::default() });
         assert!(detect(&LimitReached, &counted, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_limit_is_reached_where_turns_were_spent_on_nothing() {
+        let limited = |looks: usize| {
+            let mut nodes = vec![user("go"), call("set_a", "{}"), result("ok")];
+            for _ in 0..looks {
+                nodes.extend([call("get_a", "{}"), result("x")]);
+            }
+            nodes.extend([call("set_b", "{}"), result("ok")]);
+            ended(chat(nodes), TerminationKind::StepLimit)
+        };
+        // The first look is new; those behind it are idle.
+        assert_eq!(detect(&LimitReached, &limited(3), &[])[0].node, 5);
+        assert_eq!(detect(&LimitReached, &limited(10), &[])[0].node, 9);
+        assert_eq!(detect(&LimitReached, &limited(1), &[])[0].node, 5);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::claims::claim_of_success;
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::actions::{Action, Observation};
-use crate::diagnosis::effects::{Effect, effect, purpose};
+use crate::diagnosis::effects::{Effect, purpose};
 use crate::diagnosis::siblings::{agreed_changes, is_change};
 use crate::diagnosis::words::words;
 use crate::trajectory::Citation;
@@ -168,13 +168,12 @@ impl Detector for IgnoredError {
 
     fn detect(&self, run: &Run<'_>, findings: &mut Vec<Finding>) {
         for (at, action) in run.actions.iter().enumerate() {
-            if !action.failed() || effect(action.name) != Effect::Mutate || run.later_success(at).is_some() {
+            if !action.failed() || action.effect != Effect::Mutate || run.later_success(at).is_some() {
                 continue;
             }
             // Another change that worked may be what the agent speaks of.
-            let moved_on = run.actions[at + 1..]
-                .iter()
-                .any(|later| effect(later.name) == Effect::Mutate && later.succeeded());
+            let moved_on =
+                run.actions[at + 1..].iter().any(|later| later.effect == Effect::Mutate && later.succeeded());
             let next_call = run.actions[at + 1..].first().map_or(usize::MAX, |later| later.index);
             let claim = run
                 .messages

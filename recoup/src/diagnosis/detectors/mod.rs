@@ -3,10 +3,12 @@
 //! Adding one is a file here and a line in [`DETECTORS`]. Messages are written for a reader who has only
 //! the run: they name no other run and quote nothing that does not stand in it (gate S9).
 
+mod admission;
 mod answer;
 mod arguments;
 mod claims;
 mod contrast;
+mod doings;
 mod ending;
 mod errors;
 mod fence;
@@ -17,6 +19,7 @@ mod ungrounded;
 mod unknown_tool;
 mod verification;
 
+pub(super) use self::ending::closing_turn;
 use super::{Detector, FINDINGS_MAX, Run, finding};
 use crate::trajectory::Citation;
 
@@ -32,6 +35,7 @@ pub const DETECTORS: &[&dyn Detector] = &[
     &errors::IgnoredError,
     &answer::UnsupportedAnswer,
     &claims::ClaimedAction,
+    &admission::AdmittedMistake,
     &lookup::MutationWithoutLookup,
     &contrast::WrongOrder,
     &contrast::DeviatingMutation,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Detector, Run, finding};
 use crate::diagnosis::actions::{Action, Observation};
-use crate::diagnosis::effects::{self, Effect, effect};
+use crate::diagnosis::effects::{self, Effect};
 use crate::diagnosis::run::Step;
 use crate::id::Hash;
 use crate::trajectory::Part;
@@ -72,7 +72,7 @@ fn repetitions(run: &Run<'_>) -> Vec<Option<usize>> {
     let mut repeated = vec![None; run.actions.len()];
     for (at, action) in run.actions.iter().enumerate() {
         let Some(observation) = &action.observation else { continue };
-        if effect(action.name) == Effect::Mutate && !action.failed() {
+        if action.effect == Effect::Mutate && !action.failed() {
             // The world has changed: asking again is no repetition.
             seen.clear();
             continue;
@@ -136,13 +136,18 @@ impl Detector for Loop {
 /// Words of a message from which on it is an answer and no courtesy.
 const ANSWER_WORDS: usize = 8;
 
-/// Whether a turn reaches something: it makes a change, submits, or says more than a courtesy.
+/// Whether a turn reaches something: it makes a change, submits, does something new that may be a
+/// change, or says more than a courtesy.
 fn arrives(run: &Run<'_>, step: &Step) -> bool {
     let actions = &run.actions[step.actions.clone()];
-    let acts = actions.iter().any(|action| match effect(action.name) {
+    let is_new = |action: &Action<'_>| {
+        run.actions.iter().take_while(|earlier| earlier.index < step.index).all(|it| it.key != action.key)
+    };
+    let acts = actions.iter().any(|action| match action.effect {
         Effect::Submit => !action.failed(),
         Effect::Mutate => action.succeeded(),
-        _ => false,
+        Effect::Unclear => action.is_call && action.succeeded() && is_new(action),
+        Effect::Read | Effect::Handoff => false,
     });
     acts || run.messages.iter().filter(|message| message.node == step.node).any(|message| {
         message.text.split_whitespace().count() >= ANSWER_WORDS

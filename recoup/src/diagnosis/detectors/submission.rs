@@ -57,7 +57,7 @@ fn is_prompted(run: &Run<'_>, form: &str) -> bool {
 
 fn submits(action: &Action<'_>) -> bool {
     let raw = action.raw.trim();
-    effect(action.name) == Effect::Submit
+    action.effect == Effect::Submit
         || raw == "submit"
         || raw.contains(PROMPTED[0])
         || raw.starts_with(PROMPTED[1])

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Detector, FINDINGS_MAX, Run, finding, quoted};
 use crate::diagnosis::actions::Action;
-use crate::diagnosis::effects::{Effect, effect};
+use crate::diagnosis::effects::Effect;
 use crate::trajectory::Citation;
 use crate::verdict::Finding;
 
@@ -107,7 +107,10 @@ impl Detector for UngroundedArgument {
                 leaf.key
             );
             let mut found = finding(self, action.node, strength, message, [citation]);
-            found.resolved_at = resolution(run, at, leaf);
+            // A look that found something had the right key, however the agent came by it.
+            let found_it =
+                action.observation.as_ref().filter(|_| action.effect == Effect::Read && action.succeeded());
+            found.resolved_at = found_it.map(|seen| seen.node).or_else(|| resolution(run, at, leaf));
             findings.push(found);
         }
     }
@@ -173,7 +176,7 @@ fn doubt(run: &Run<'_>, action: &Action<'_>, leaf: &Leaf<'_>) -> Option<f64> {
     if FREE_TEXT.contains(&key.as_str()) {
         return None;
     }
-    let mutates = effect(action.name) == Effect::Mutate;
+    let mutates = action.effect == Effect::Mutate;
     let strength = match leaf.value {
         Value::String(text) => {
             let text = text.trim();
@@ -200,7 +203,6 @@ fn doubt(run: &Run<'_>, action: &Action<'_>, leaf: &Leaf<'_>) -> Option<f64> {
         }
         _ => return None,
     };
-    // A read that found something had the right key, however it came by it.
     Some(if !mutates && action.succeeded() { strength * 0.6 } else { strength })
 }
 

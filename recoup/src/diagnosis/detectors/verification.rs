@@ -2,7 +2,7 @@
 
 use super::{Detector, Run, finding};
 use crate::diagnosis::actions::Action;
-use crate::diagnosis::effects::{Effect, effect, words};
+use crate::diagnosis::effects::{Effect, words};
 use crate::verdict::Finding;
 
 /// Commands that write files, where one opens a line of a shell action.
@@ -45,9 +45,9 @@ impl Detector for UnverifiedMutation {
 /// Something after the last edit looks at the world again.
 fn verifies(actions: &[Action<'_>]) -> bool {
     let Some(last) = actions.iter().rposition(is_edit) else { return true };
-    actions[last + 1..].iter().any(|action| {
-        effect(action.name) != Effect::Submit && !is_edit(action) && action.raw.trim() != "submit"
-    })
+    actions[last + 1..]
+        .iter()
+        .any(|action| action.effect != Effect::Submit && !is_edit(action) && action.raw.trim() != "submit")
 }
 
 /// It changes a file: an editor's tool, or a shell that writes one and runs nothing after.

@@ -89,7 +89,13 @@ impl Truth {
             index: label.node.and_then(|node| run.main_branch().node_index(node)),
             agent: label.agent.clone(),
             index_base: label.index_base,
-            written_step: written(&["mistake_step", "step_number", "step"]),
+            written_step: written(&[
+                "mistake_step",
+                "step_number",
+                "error_step",
+                "failure_step",
+                "root_cause_step",
+            ]),
         })
     }
 }

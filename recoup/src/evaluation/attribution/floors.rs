@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Case, Expected, Floor, Margins, margin};
+use super::{Case, Expected, Floor, Margins, Speaker, margin};
 use crate::diagnosis::gates::folded;
 
 /// Constant message indices that are tried, 0-based: 0 to this one.
@@ -25,7 +25,10 @@ pub(super) fn floors(cases: &[Case]) -> Vec<Guess> {
     floors.push(Guess::step("first".to_owned(), cases, |case| turns(case).next()));
     floors.push(Guess::step("last".to_owned(), cases, |case| turns(case).last()));
     floors.push(uniform(cases));
-    floors.push(Guess::agent("most-frequent-agent", cases, most_frequent));
+    let everyone = |case| most_frequent(case, |_| true);
+    floors.push(Guess::agent("most-frequent-agent", cases, everyone));
+    let acting = |case| most_frequent(case, |speaker| speaker.sampled);
+    floors.push(Guess::agent("most-frequent-in-turns", cases, acting));
     let majority = majority(cases);
     floors.push(Guess::agent("majority-agent", cases, |_| majority.as_deref()));
     floors
@@ -52,11 +55,12 @@ fn uniform(cases: &[Case]) -> Guess {
     }
 }
 
-/// The author of most turns; of several the first to speak.
-fn most_frequent(case: &Case) -> Option<&str> {
+/// The author of most messages that count, tools and the first message included where all do; of
+/// several the first to speak.
+fn most_frequent(case: &Case, counting: fn(&Speaker) -> bool) -> Option<&str> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
-    for at in turns(case) {
-        let agent = case.speakers[at].agent.as_str();
+    for speaker in case.speakers.iter().filter(|speaker| counting(speaker)) {
+        let agent = speaker.agent.as_str();
         match counts.iter_mut().find(|(known, _)| *known == agent) {
             Some((_, count)) => *count += 1,
             None => counts.push((agent, 1)),
@@ -145,6 +149,7 @@ mod tests {
         assert_eq!(of("first"), of("constant-1"));
         assert_eq!(of("last"), Some((Some(1.0), Some(2.0))));
         assert_eq!(of("most-frequent-agent"), Some((None, Some(2.0))));
+        assert_eq!(of("most-frequent-in-turns"), of("most-frequent-agent"));
         assert_eq!(of("majority-agent"), Some((None, Some(2.0))));
         let (exact, agent) = of("uniform").unwrap();
         assert!((exact.unwrap() - 1.0).abs() < 1e-12 && (agent.unwrap() - 5.0 / 3.0).abs() < 1e-12);

@@ -1,0 +1,113 @@
+//! Measuring: attribution against labels and against flips.
+
+use crate::bench::{Bench, shared_data};
+
+/// Two failed runs of a team, with the step and agent that people blamed.
+fn labelled(bench: &Bench) {
+    for (number, step) in [(1, "2"), (2, "0")] {
+        let row = serde_json::json!({
+            "is_correct": false, "question": "2 + 5 * 3?", "question_ID": format!("q{number}"),
+            "ground_truth": "17", "mistake_agent": "Solver", "mistake_step": step, "mistake_reason": "order",
+            "history": [
+                { "role": "assistant", "name": "Planner", "content": "Solve 2 + 5 * 3." },
+                { "role": "assistant", "name": "Planner", "content": "Multiply first, then add." },
+                { "role": "user", "name": "Solver", "content": "Let's assume 2 + 5 is done first." },
+            ],
+        });
+        bench.write(&format!("runs/{number}.json"), row.to_string());
+    }
+}
+
+const EVAL: [&str; 4] = ["eval", "attribution", "--labels", "runs"];
+
+#[test]
+fn labels_are_scored_beside_floors_and_leave_no_project() {
+    let bench = Bench::new();
+    labelled(&bench);
+    let json = bench.json(&[&EVAL[..], &["--json"]].concat(), 0);
+    assert_eq!((&json["format"], &json["files"]), (&"recoup.attribution".into(), &2.into()));
+    for key in
+        ["exact", "within_1", "within_3", "within_5", "agent", "joint", "official_step", "official_agent"]
+    {
+        for part in ["k", "n", "rate", "low", "high"] {
+            assert!(json[key].get(part).is_some(), "{key}.{part} in {json}");
+        }
+    }
+    assert_eq!((&json["exact"]["k"], &json["agent"]["k"]), (&1.into(), &2.into()));
+    assert_eq!((&json["unreachable"]["user"], &json["ceiling"]), (&1.into(), &0.5.into()));
+    for floor in ["constant-1", "uniform", "first", "last", "most-frequent-agent", "majority-agent"] {
+        for part in ["exact", "agent"] {
+            assert!(json["floors"][floor].get(part).is_some(), "{floor}.{part} in {json}");
+            assert!(json["differences"][floor].get(part).is_some(), "{floor}.{part} in {json}");
+        }
+    }
+    assert!(!bench.path(".recoup").exists(), "the labelled runs went into a project of their own");
+    insta::assert_snapshot!(bench.snapshot(&EVAL));
+}
+
+#[test]
+fn predictions_come_from_a_file_and_those_that_are_missing_are_wrong() {
+    let bench = Bench::new();
+    labelled(&bench);
+    let log = "Prediction for 1.json:\nAgent Name: Solver\nStep Number: 2\n";
+    bench.write("log.txt", log);
+    bench.write("lines.jsonl", "{\"file\":\"runs/1.json\",\"agent\":\"solver\",\"step\":2}\n");
+    for file in ["log.txt", "lines.jsonl"] {
+        let json = bench.json(&[&EVAL[..], &["--predictions", file, "--json"]].concat(), 0);
+        assert_eq!((&json["joint"]["k"], &json["joint"]["n"]), (&1.into(), &2.into()), "{file}");
+        assert_eq!((&json["predictions"]["given"], &json["predictions"]["missing"]), (&1.into(), &1.into()));
+    }
+    bench.write("broken.jsonl", "{\"step\":2}\n");
+    let error = bench.json(&[&EVAL[..], &["--predictions", "broken.jsonl", "--json"]].concat(), 2);
+    assert!(error["error"]["message"].as_str().unwrap().contains("line 1"), "{error}");
+}
+
+#[test]
+fn labels_of_runs_that_were_not_read_are_said() {
+    let bench = Bench::new();
+    labelled(&bench);
+    let label = serde_json::json!({
+        "trajectory_id": "elsewhere", "root_cause": { "failure_id": 1 }, "failure_summary": "",
+        "failures": [{ "failure_id": 1, "step_number": 3, "failed_agent": "Solver", "step_reason": "" }],
+    });
+    bench.write("runs/labels.json", serde_json::json!([label]).to_string());
+    let json = bench.json(&[&EVAL[..], &["--json"]].concat(), 0);
+    assert_eq!((&json["files"], &json["without_run"]), (&2.into(), &1.into()));
+}
+
+#[test]
+fn swept_runs_are_compared_with_the_turn_that_was_found() {
+    let bench = Bench::new();
+    let collect = ["collect", "--env", "desk", "--policy", "weak:wrong-variant@0.4", "--tasks", "12"];
+    assert_eq!(bench.output(&collect).status.code(), Some(0));
+    let sweep = ["replay", "--sweep", "--arms", "retry", "--continuations", "1"];
+    assert_eq!(bench.output(&sweep).status.code(), Some(0));
+    let against = ["eval", "attribution", "--against", "flips"];
+    let json = bench.json(&[&against[..], &["--json"]].concat(), 0);
+    for side in ["alone", "with_siblings"] {
+        let desk = &json[side][0];
+        assert_eq!(desk["environment"], "desk");
+        assert_eq!(desk["within_1"]["n"], desk["runs"]);
+        assert!(desk["policies"]["weak:wrong-variant@0.4"]["runs"].as_u64().unwrap() > 0, "{json}");
+    }
+    let said = bench.snapshot(&against);
+    assert!(said.contains("within 3") && said.contains("each run alone"), "{said}");
+}
+
+#[test]
+fn offline_attribution_beats_every_floor_on_the_public_runs() {
+    let Some(runs) = shared_data("who_and_when/Who&When/Algorithm-Generated") else { return };
+    let bench = Bench::new();
+    let runs = runs.to_string_lossy();
+    let json = bench.json(&["eval", "attribution", "--labels", &runs, "--json"], 0);
+    assert_eq!(json["files"], 63);
+    let rate = |value: &serde_json::Value| value["rate"].as_f64().unwrap();
+    assert_eq!(json["floors"]["constant-1"]["exact"]["k"], 15.0);
+    for (name, floor) in json["floors"].as_object().unwrap() {
+        for part in ["exact", "agent"] {
+            if !floor[part].is_null() {
+                assert!(rate(&json[part]) > rate(&floor[part]), "{part} of {name}: {json}");
+            }
+        }
+    }
+}
