@@ -69,7 +69,7 @@ test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready
 
 # A real model behind llama.cpp's server. The package with the weights asks for more than its weights.
 test-models: $(PEERS_MODELS)/ready
-	$(CARGO) build --release --locked
+	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_MODELS)/bin/python -m pytest -q peers/test_models.py
 
 $(PEERS_MODELS)/ready: peers/requirements-models.txt

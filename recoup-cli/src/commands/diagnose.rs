@@ -58,7 +58,7 @@ pub(crate) fn diagnose(
     })?;
     progress.finish();
     let Some(judged) = judged else { return Ok(Ended::Done) };
-    panel.say(&judged, printer);
+    panel.say(&judged, printer)?;
     let how = ended(&judged, printer)?;
     if printer.is_json() {
         printer.json(&project::answer(&store, settings, judged));

@@ -3,14 +3,14 @@
 use recoup::id::TrajectoryId;
 use recoup::judges::quality::{Quality, Share};
 use recoup::judges::{Judge, JudgeConfig, ModelJudge};
-use recoup::models::{Asking, Estimate};
+use recoup::models::Estimate;
 use recoup::pipeline::{self, Diagnosing, JudgingPlan, Meter};
 use recoup::store::Store;
 
 use crate::Ended;
 use crate::args::{JudgeArgs, JudgingArgs};
 use crate::failure::Failure;
-use crate::models::{Decision, announce, open_models, say_spent};
+use crate::models::{Decision, Models, announce};
 use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
@@ -19,7 +19,7 @@ const STAGE: &str = "diagnose";
 
 /// Models that judge together.
 pub(super) struct Panel<'a> {
-    asking: Asking,
+    models: Models,
     flags: &'a JudgeArgs,
     config: JudgeConfig,
 }
@@ -60,7 +60,8 @@ impl<'a> Panel<'a> {
         if flags.judges.is_empty() {
             return Ok(None);
         }
-        let asking = open_models(&flags.judges, &flags.spend, settings, Some(store))?;
+        let models = Models::open(&flags.judges, &flags.spend, settings, Some(store), printer)?;
+        let asking = &models.asking;
         let mut families: Vec<&str> =
             asking.models().iter().map(|model| model.identity().family.as_str()).collect();
         families.sort_unstable();
@@ -74,7 +75,7 @@ impl<'a> Panel<'a> {
             window_tokens: flags.window.unwrap_or(JudgeConfig::default().window_tokens),
             ..JudgeConfig::default()
         };
-        Ok(Some(Self { asking, flags, config }))
+        Ok(Some(Self { models, flags, config }))
     }
 
     /// The judges of one judgement of a run.
@@ -83,12 +84,12 @@ impl<'a> Panel<'a> {
             let config = JudgeConfig { sample, price: model.price(), ..self.config };
             Box::new(ModelJudge::new(Box::new(model.about(STAGE, Some(run))), config)) as Box<dyn Judge>
         };
-        self.asking.models().iter().map(judge).collect()
+        self.models.asking.models().iter().map(judge).collect()
     }
 
     fn meter(&self) -> Meter {
-        let (calls, cached) = self.asking.ledger().calls();
-        let costs = self.asking.ledger().lines().into_iter().map(|line| line.cost_usd);
+        let (calls, cached) = self.models.asking.ledger().calls();
+        let costs = self.models.asking.ledger().lines().into_iter().map(|line| line.cost_usd);
         Meter { calls, cached, cost_usd: costs.sum::<Option<f64>>() }
     }
 
@@ -97,7 +98,7 @@ impl<'a> Panel<'a> {
         let panel = |run: TrajectoryId, sample: u32| self.judges(run, sample);
         let meter = || self.meter();
         use_plan(&JudgingPlan {
-            members: self.asking.models().iter().map(|model| model.identity().clone()).collect(),
+            members: self.models.asking.models().iter().map(|model| model.identity().clone()).collect(),
             panel: &panel,
             repeats: choice.repeats.max(1),
             asking: self.config,
@@ -106,7 +107,7 @@ impl<'a> Panel<'a> {
             sample: choice.sample,
             resume: choice.resume,
             with_ground_truth: choice.with_ground_truth,
-            in_flight: self.asking.concurrency(),
+            in_flight: self.models.asking.concurrency(),
             meter: &meter,
         })
     }
@@ -123,7 +124,7 @@ impl<'a> Panel<'a> {
         printer: Printer,
     ) -> Result<Decision, Failure> {
         let mut estimate = Estimate::default();
-        let models = self.asking.models();
+        let models = self.models.asking.models();
         if self.flags.spend.dry_run || models.iter().any(|model| model.host().is_some()) {
             pipeline::first_questions::<Failure>(store, plan, &mut |run, question| {
                 // Who reviews reads as much as who proposes, and was asked where the proposer was.
@@ -143,14 +144,17 @@ impl<'a> Panel<'a> {
     }
 
     /// Says what it all came to.
-    pub(super) fn say(&self, done: &Diagnosing, printer: Printer) {
-        if let Some(first) = self.asking.models().first() {
-            self.asking.ledger().accepted(STAGE, &first.identity().model, done.admitted);
+    ///
+    /// # Errors
+    /// When what was put off cannot be sent as a batch.
+    pub(super) fn say(&self, done: &Diagnosing, printer: Printer) -> Result<(), Failure> {
+        if let Some(first) = self.models.asking.models().first() {
+            self.models.asking.ledger().accepted(STAGE, &first.identity().model, done.admitted);
         }
         if !printer.is_json() {
             say(done, printer);
         }
-        say_spent(&self.asking, printer);
+        self.models.finish(printer)
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     say_problems(&imported, printer);
     let judged = match (&panel, &judged) {
         (Some(panel), Some(judged)) => {
-            panel.say(judged, printer);
+            panel.say(judged, printer)?;
             panel::ended(judged, printer)?
         }
         _ => Ended::Done,

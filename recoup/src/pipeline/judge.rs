@@ -178,6 +178,8 @@ fn note(done: Option<&Back>, failures: &AtomicU64, stopped: &AtomicBool) {
     match done.map(|back| &back.outcome) {
         Some(Ok(_)) => failures.store(0, Ordering::Relaxed),
         Some(Err(ModelError::Exhausted { .. })) => stopped.store(true, Ordering::Relaxed),
+        // Put off until a provider's batch lands: nothing failed.
+        Some(Err(ModelError::Pending { .. })) => {}
         Some(Err(_)) if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX => {
             stopped.store(true, Ordering::Relaxed);
         }
@@ -347,6 +349,10 @@ impl Counts {
             Err(ModelError::Exhausted { limit }) => {
                 self.judging.waiting += 1;
                 reporter.note(&format!("stopped: the limit of {limit} is reached"));
+                return Ok(());
+            }
+            Err(ModelError::Pending { .. }) => {
+                self.judging.waiting += 1;
                 return Ok(());
             }
             Err(error) => {
