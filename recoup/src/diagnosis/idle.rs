@@ -8,9 +8,11 @@ use super::Run;
 use crate::id::Hash;
 use crate::trajectory::Part;
 
-/// The last unbroken stretch of idle turns, as a range of [`Run::steps`].
+/// The last unbroken stretch of idle turns before the last turn, where the run only ends; as a range of
+/// [`Run::steps`].
 pub(crate) fn last_idle_stretch(run: &Run<'_>) -> Option<Range<usize>> {
-    let idle = idle_turns(run);
+    let mut idle = idle_turns(run);
+    idle.pop();
     let last = idle.iter().rposition(|is_idle| *is_idle)?;
     let start = idle[..last].iter().rposition(|is_idle| !is_idle).map_or(0, |busy| busy + 1);
     Some(start..last + 1)

@@ -20,6 +20,10 @@ pub(super) struct LimitReached;
 /// Idle turns in a row that a budget bears: a stall no longer than this decides where it starts.
 const STALL_BEARABLE: usize = 5;
 
+/// Of what a stall is longer, one part in so many is let pass. Both numbers were chosen on the flip
+/// labels of weak policies' runs in the bundled environments.
+const STALL_SHARE: usize = 4;
+
 /// Openings by which a last sentence announces what then never comes, in lower case.
 const ANNOUNCEMENTS: &[&str] =
     &["i will now ", "i'll now ", "let me ", "next, i will ", "now i will ", "now, let me "];
@@ -172,11 +176,10 @@ impl Detector for LimitReached {
             }
         };
         let Some(last) = run.last_step() else { return };
-        let spent = last_idle_stretch(run).filter(|idle| idle.end < run.steps.len() || idle.len() > 1);
-        let (step, message) = match spent {
+        let (step, message) = match last_idle_stretch(run) {
             // A stall that is left in time costs nothing: a long one decides when the budget runs short.
             Some(idle) => {
-                let decisive = idle.start + idle.len().saturating_sub(STALL_BEARABLE) / 2;
+                let decisive = idle.start + idle.len().saturating_sub(STALL_BEARABLE) / STALL_SHARE;
                 let message = format!(
                     "The agent spends turns on what fails or brings nothing new, until it has used up {limit} \
                      with the task open."
@@ -313,7 +316,7 @@ mod tests {
         };
         // The first look is new; those behind it are idle.
         assert_eq!(detect(&LimitReached, &limited(3), &[])[0].node, 5);
-        assert_eq!(detect(&LimitReached, &limited(10), &[])[0].node, 9);
+        assert_eq!(detect(&LimitReached, &limited(10), &[])[0].node, 7);
         assert_eq!(detect(&LimitReached, &limited(1), &[])[0].node, 5);
     }
 }
