@@ -8,7 +8,7 @@ use recoup::answers::Shown;
 use recoup::id::VerdictId;
 use recoup::replay;
 use recoup::trajectory::{Citation, Node, Part, Status, Trajectory};
-use recoup::verdict::{Content, Diagnosis, Verdict};
+use recoup::verdict::{Content, Diagnosis, Judging, Verdict};
 use recoup::visible::visible_controls;
 
 use super::project;
@@ -189,10 +189,35 @@ fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Print
                     ),
                 );
             }
+            Content::Judging(judging) => field("judged", judged(run, judging)),
             Content::Split(split) => field("split", split.side.as_str().to_owned()),
             _ => {}
         }
     }
+}
+
+/// Who judged, what came of it, and the step that each member holds for decisive.
+fn judged(run: &Trajectory, judging: &Judging) -> String {
+    let branch = run.main_branch();
+    let members: Vec<String> = judging
+        .members
+        .iter()
+        .map(|member| {
+            let step = member.node.and_then(|node| branch.step(node));
+            let step = step.map_or_else(|| "no step".to_owned(), |step| format!("step {step}"));
+            format!("{} ({step})", visible_controls(&member.model))
+        })
+        .collect();
+    let gate = judging.attempts.last().and_then(|attempt| attempt.gate.as_deref());
+    let word = match gate {
+        None => "admitted".to_owned(),
+        Some(gate) => format!("refused by {}", visible_controls(gate)),
+    };
+    format!("{word} after {} by {}", counted(judging.attempts.len(), "answer"), members.join(", "))
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn diagnosed(out: &mut String, run: &Trajectory, diagnosis: &Diagnosis, printer: Printer) {

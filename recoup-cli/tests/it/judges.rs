@@ -110,6 +110,7 @@ fn a_panel_diagnoses_and_every_figure_is_there() {
     assert_eq!(diagnosis["content"]["diagnosis"]["admitted"], true);
     let text = bench.snapshot(&["show", &id(&bench, "a")]);
     assert!(text.contains("⟦{\"order\":\"W77121\"}⟧"), "the citation is marked: {text}");
+    assert!(text.contains("admitted after 1 answer by scripted:claude-judge@"), "{text}");
 
     let refused = bench.json(&["show", &id(&bench, "c"), "--json"], 0);
     let kinds: Vec<bool> = refused["verdicts"]

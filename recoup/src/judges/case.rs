@@ -123,15 +123,12 @@ impl<'a> Case<'a> {
             rest = &rest[start..];
             let end = rest.find('>').map_or(0, |end| end + 1);
             let value = (4..=40).contains(&end).then(|| self.value(&rest[..end])).flatten();
-            match value {
-                Some(value) => {
-                    out.push_str(&value);
-                    rest = &rest[end..];
-                }
-                None => {
-                    out.push('<');
-                    rest = &rest[1..];
-                }
+            if let Some(value) = value {
+                out.push_str(&value);
+                rest = &rest[end..];
+            } else {
+                out.push('<');
+                rest = &rest[1..];
             }
         }
         out + rest

@@ -26,9 +26,9 @@ pub struct Judgement {
     pub members: Vec<(String, Option<usize>)>,
     /// For each other member: whether it admits, `None` where it abstains.
     pub words: Vec<Option<bool>>,
-    /// What a person says: `None` where nobody looked, else whether the proposal is right; `Some(None)`
-    /// where the person does not say enough to tell.
-    pub right: Option<Option<bool>>,
+    /// Whether the proposal is right by what a person says; `None` where nobody looked, or did not say
+    /// enough to tell.
+    pub right: Option<bool>,
 }
 
 /// The figures.
@@ -111,7 +111,7 @@ pub fn measure(judgements: &[Judgement], plan: Resampling) -> Option<Quality> {
     let first: Vec<&Judgement> = judgements.iter().filter(|judgement| judgement.sample == 0).collect();
     let admitted = share(first.iter().map(|judgement| judgement.admitted))?;
     let labelled: Vec<(bool, bool)> =
-        first.iter().filter_map(|judgement| Some((judgement.admitted, judgement.right??))).collect();
+        first.iter().filter_map(|judgement| Some((judgement.admitted, judgement.right?))).collect();
     let of = |truth: bool| {
         share(labelled.iter().filter(|(_, right)| *right == truth).map(|(word, _)| *word == truth))
     };
@@ -220,7 +220,7 @@ mod tests {
     use super::{Judgement, measure, rogan_gladen};
     use crate::statistics::Resampling;
 
-    fn judgement(run: usize, sample: u32, admitted: bool, right: Option<Option<bool>>) -> Judgement {
+    fn judgement(run: usize, sample: u32, admitted: bool, right: Option<bool>) -> Judgement {
         Judgement {
             run: run.to_string(),
             sample,
@@ -246,8 +246,8 @@ mod tests {
     fn rates_are_counted_on_labelled_runs_only() {
         let mut all = Vec::new();
         // 10 right, 9 of them admitted; 10 wrong, 8 of them refused; 20 that nobody looked at.
-        all.extend((0..10).map(|run| judgement(run, 0, run != 0, Some(Some(true)))));
-        all.extend((10..20).map(|run| judgement(run, 0, run < 12, Some(Some(false)))));
+        all.extend((0..10).map(|run| judgement(run, 0, run != 0, Some(true))));
+        all.extend((10..20).map(|run| judgement(run, 0, run < 12, Some(false))));
         all.extend((20..40).map(|run| judgement(run, 0, run % 2 == 0, None)));
         all.push(judgement(3, 1, false, None));
         all.push(judgement(4, 1, true, None));
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn without_labels_nothing_is_claimed() {
-        let quality = measure(&[judgement(0, 0, true, Some(None))], Resampling::new(0)).unwrap();
+        let quality = measure(&[judgement(0, 0, true, None)], Resampling::new(0)).unwrap();
         assert_eq!((quality.labelled, quality.true_positive, quality.corrected), (0, None, None));
         assert_eq!(measure(&[], Resampling::new(0)), None);
     }

@@ -122,7 +122,9 @@ impl Batch {
             let verdicts = diagnosed.verdicts(work.run.id, now);
             (diagnosed, verdicts)
         });
-        diagnosed.iter().for_each(|(diagnosed, _)| done.count(diagnosed));
+        for (diagnosed, _) in &diagnosed {
+            done.count(diagnosed);
+        }
         let verdicts: Vec<Verdict> = diagnosed.into_iter().flat_map(|(_, verdicts)| verdicts).collect();
         for chunk in verdicts.chunks(1000) {
             store.put_verdicts(chunk)?;

@@ -30,7 +30,7 @@ pub fn judgements(store: &Store) -> Result<Vec<Judgement>, StoreError> {
         if judging.with_ground_truth || known.next().is_some() {
             continue;
         }
-        judgements.push(judgement(run, judging, members, people.get(&verdict.subject)));
+        judgements.push(judgement(run, &judging, members, people.get(&verdict.subject)));
     }
     Ok(judgements)
 }
@@ -41,12 +41,12 @@ fn same_panel(other: &Judgement, members: &[(String, Option<usize>)]) -> bool {
 
 fn judgement(
     run: String,
-    judging: Judging,
+    judging: &Judging,
     members: Vec<(String, Option<usize>)>,
     person: Option<&PersonReview>,
 ) -> Judgement {
     let node = members.first().and_then(|proposer| proposer.1);
-    let right = person.map(|review| match (review.verdict, review.node) {
+    let right = person.and_then(|review| match (review.verdict, review.node) {
         // Where nothing went wrong no step is right.
         (Decision::Admit, _) => Some(node.is_none()),
         (Decision::Reject, Some(step)) => Some(node == Some(step)),

@@ -27,19 +27,18 @@ pub(super) fn said(share: &Share) -> String {
 pub(super) fn panels(judges: &Judges) -> String {
     let said: Vec<String> =
         judges.panels.iter().map(|(panel, count)| format!("{} by {panel}", runs(*count))).collect();
-    let mut text = format!("Judged: {}.", said.join("; "));
-    text += &format!(
-        " {}, {} tokens asked and {} answered",
+    let cost = match (judges.cost_usd, judges.cost_per_admitted_usd) {
+        (Some(all), Some(each)) => format!(", ${all:.2} in all and ${each:.4} an admitted diagnosis"),
+        (Some(all), None) => format!(", ${all:.2} in all"),
+        _ => "; what they cost is not known".to_owned(),
+    };
+    format!(
+        "Judged: {}. {}, {} tokens asked and {} answered{cost}.",
+        said.join("; "),
         counted(judges.calls, "question", "questions"),
         number(judges.prompt_tokens),
         number(judges.completion_tokens)
-    );
-    text += &match (judges.cost_usd, judges.cost_per_admitted_usd) {
-        (Some(all), Some(each)) => format!(", ${all:.2} in all and ${each:.4} an admitted diagnosis."),
-        (Some(all), None) => format!(", ${all:.2} in all."),
-        _ => "; what they cost is not known.".to_owned(),
-    };
-    text
+    )
 }
 
 /// What to do where nobody has measured the judges.
