@@ -159,7 +159,9 @@ impl ChatFormat {
         let traced = trace(self, &conversation, &text)?.unwrap_or_default();
         let mut written = traced.of(1).into_iter().rev();
         if let Some(last) = written.next()
-            && let Some((_, id)) = self.tokenizer.next_special(&text, last..text.len())
+            && let Some((range, id)) = self.tokenizer.next_special(&text, last..text.len())
+            // What begins the next turn does not end this one.
+            && !text.get(range).is_some_and(|token| self.prompt.contains(token))
         {
             self.turn_ends.insert(id);
         }
