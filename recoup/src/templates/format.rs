@@ -126,16 +126,16 @@ impl ChatFormat {
             vec![user_parts.clone(), text_parts.clone()],
             vec![user_parts.clone(), text_parts.clone(), user_parts, text_parts],
         ];
-        let mut refused = None;
+        let (mut refused, mut is_rendered) = (None, false);
         for messages in &conversations {
             match self.probe_one(messages) {
-                Ok(()) => {}
+                Ok(()) => is_rendered = true,
                 Err(FormatError::Template(error)) => refused = refused.or(Some(error)),
                 Err(error) => return Err(error),
             }
         }
         match refused {
-            Some(error) if self.turn_ends.is_empty() => Err(error.into()),
+            Some(error) if !is_rendered => Err(error.into()),
             _ if self.turn_ends.is_empty() => Err(FormatError::NoEndOfTurn),
             _ => Ok(()),
         }
@@ -159,7 +159,9 @@ impl ChatFormat {
         let traced = trace(self, &conversation, &text)?.unwrap_or_default();
         let mut written = traced.of(1).into_iter().rev();
         if let Some(last) = written.next()
-            && let Some((_, id)) = self.tokenizer.next_special(&text, last..text.len())
+            && let Some((range, id)) = self.tokenizer.next_special(&text, last..text.len())
+            // What begins the next turn does not end this one.
+            && !text.get(range).is_some_and(|token| self.prompt.contains(token))
         {
             self.turn_ends.insert(id);
         }

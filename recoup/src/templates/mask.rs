@@ -305,6 +305,7 @@ mod tests {
     fn a_token_over_an_edge_is_counted_or_refused() {
         // The header ends with the `h` of the pair `hi`.
         let template = MARKED.replace("m.role + '\\n' }}", "m.role + '\\nh' }}");
+        let template = template.replace("assistant\\n' }}", "assistant\\nh' }}");
         let messages =
             [json!({"role": "user", "content": "x"}), json!({"role": "assistant", "content": "i"})];
         let conversation = Conversation { messages: &messages, tools: None };

@@ -28,12 +28,14 @@ pub(super) struct Rewritten {
     pub generation: Generation,
 }
 
-/// Rewrites a source. What is no well-formed tag is left for the engine to refuse.
+/// Rewrites a source. What is no well-formed tag is left for the engine to refuse. Line ends become line
+/// feeds, as Jinja makes them before it reads anything.
 pub(super) fn rewrite(source: &str) -> Rewritten {
+    let source = source.replace("\r\n", "\n").replace('\r', "\n");
     let mut out = String::with_capacity(source.len() + 256);
     let mut generation = Generation::Absent;
     let mut captures = 0_usize;
-    let mut rest = source;
+    let mut rest = source.as_str();
     while let Some(at) = rest.find('{') {
         let (text, construct) = rest.split_at(at);
         out.push_str(text);
@@ -152,6 +154,7 @@ mod tests {
             "{%- with %}{% filter recoup_generation %}{{ '{% generation %}' }}{% endfilter %}{% endwith -%}{# {% generation %} #}"
         );
         assert_eq!(rewritten.generation, Generation::Direct);
+        assert_eq!(rewrite("a\r\nb\rc").source, "a\nb\nc");
         let raw = "{% raw %}{% generation %}{% endraw %}";
         assert_eq!(rewrite(raw).source, raw);
         assert_eq!(rewrite(raw).generation, Generation::Absent);
