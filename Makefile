@@ -18,7 +18,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-templates \
+.PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models \
 	bench bench-import bench-environments bench-models bench-programs fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
