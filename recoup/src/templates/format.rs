@@ -173,14 +173,10 @@ impl ChatFormat {
         self.turn_ends.contains(&id)
     }
 
-    /// Where the prompt stands in what precedes the model's text: its longest start that does, special
-    /// tokens whole. A template may leave the rest of it to the message.
+    /// Where the prompt stands in what precedes the model's text: its longest start that does, at least its
+    /// first token. A template may leave the rest of it to the message.
     pub(super) fn prompt_in(&self, gap: &str) -> Option<Range<usize>> {
-        let whole = 0..self.prompt.len();
-        let least = match self.tokenizer.next_special(&self.prompt, whole) {
-            Some((range, _)) => range.end,
-            None => self.prompt.len(),
-        };
+        let least = self.tokenizer.first_added_end(&self.prompt).unwrap_or(self.prompt.len());
         if least == 0 {
             return None;
         }

@@ -32,6 +32,8 @@ pub struct Tokenizer {
     special: BTreeMap<String, u32>,
     /// Finds them, the longest of those that start together.
     special_pattern: Option<Regex>,
+    /// Finds every token that is cut out before the text is tokenized, special or not.
+    added_pattern: Option<Regex>,
     /// Named tokens: what `bos_token` and its like stand for in a template.
     named: Vec<(String, Json)>,
     bytes: Option<ByteTable>,
@@ -79,11 +81,14 @@ impl Tokenizer {
                 special.insert(text.to_owned(), id);
             }
         }
+        let added: Vec<String> =
+            inner.get_added_tokens_decoder().into_values().map(|token| token.content).collect();
         let tokens_max = config.get("model_max_length").and_then(Json::as_f64);
         Ok(Self {
             bytes: matches!(inner.get_decoder(), Some(DecoderWrapper::ByteLevel(_)))
                 .then(|| ByteTable::new(&inner)),
-            special_pattern: pattern(&special),
+            special_pattern: pattern(special.keys().map(String::as_str)),
+            added_pattern: pattern(added.iter().map(String::as_str)),
             special,
             named,
             tokens_max: tokens_max
@@ -114,6 +119,11 @@ impl Tokenizer {
         let found = self.special_pattern.as_ref()?.find(text.get(range.clone())?)?;
         let id = self.special.get(found.as_str())?;
         Some((range.start + found.start()..range.start + found.end(), *id))
+    }
+
+    /// Where the first token ends that the vocabulary was given by hand, special or not.
+    pub(super) fn first_added_end(&self, text: &str) -> Option<usize> {
+        self.added_pattern.as_ref()?.find(text).map(|found| found.end())
     }
 
     /// A text as tokens, nothing added.
@@ -147,8 +157,8 @@ impl Tokenizer {
 }
 
 /// A pattern that finds the longest of some tokens; `None` without any.
-fn pattern(tokens: &BTreeMap<String, u32>) -> Option<Regex> {
-    let mut texts: Vec<&str> = tokens.keys().map(String::as_str).filter(|text| !text.is_empty()).collect();
+fn pattern<'a>(tokens: impl Iterator<Item = &'a str>) -> Option<Regex> {
+    let mut texts: Vec<&str> = tokens.filter(|text| !text.trim().is_empty()).collect();
     if texts.is_empty() {
         return None;
     }
