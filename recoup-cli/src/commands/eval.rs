@@ -181,7 +181,9 @@ fn against_flips(settings: &Settings, printer: Printer) -> Result<Ended, Failure
     ));
     for (title, groups) in [("each run alone", alone), ("beside the other runs of its task", with_siblings)] {
         printer.line(printer.paint(Look::Bold, title));
-        groups.iter().for_each(|group| say_group(group, printer));
+        for group in groups {
+            say_group(group, printer);
+        }
     }
     Ok(Ended::Done)
 }
