@@ -12,7 +12,7 @@ DETECTORS = (
     "unknown-tool", "schema-violation", "unparsable-arguments", "ungrounded-argument", "repeated-call",
     "unaddressed-error", "ignored-error", "unsupported-answer", "claimed-action",
     "mutation-without-lookup", "wrong-order", "missing-submission", "unverified-mutation", "loop",
-    "premature-stop", "limit-reached", "broken-fence", "deviating-mutation",
+    "premature-stop", "limit-reached", "broken-fence", "deviating-mutation", "admitted-mistake",
 )
 
 

@@ -64,9 +64,9 @@ def refund_cracked_lamp():
             ask,
             do("refund_item", {"order_id": "L-20417", "item_id": "IT-88412", "amount": 9.5, "reason": "damaged"},
                {"refund_id": "R-7732", "order_id": "L-20417", "amount": 9.50, "status": "issued"}),
-            say("I refunded $9.50 for order L-20417 (refund R-7732). Sorry for the trouble!")),
-            "refunds without reading the order, and so the wrong item with numbers out of nowhere",
-            "agent", ("mutation-without-lookup", "ungrounded-argument", "deviating-mutation")),
+            say("I refunded $9.50 for order L-20417 (refund R-7732). I made a mistake there that I cannot undo.")),
+            "refunds without reading the order, and so the wrong item with numbers out of nowhere, and says so",
+            "agent", ("mutation-without-lookup", "ungrounded-argument", "deviating-mutation", "admitted-mistake")),
         Run(task, 4, "failure", story(
             ask, find, look,
             fails("refund_item", {"order_id": "L-20417", "item_id": "IT-88411", "amount": 44.4,

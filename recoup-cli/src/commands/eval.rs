@@ -126,7 +126,7 @@ fn say(answer: &Attribution, printer: Printer) {
         let ahead = answer.differences.get(name);
         let exact = floor.exact.map(|it| (it.rate, ahead.and_then(|ahead| ahead.exact)));
         let agent = floor.agent.map(|it| (it.rate, ahead.and_then(|ahead| ahead.agent)));
-        printer.line(format_args!("  {name:<20} step {} agent {}", beside(exact), beside(agent)));
+        printer.line(format_args!("  {name:<22} step {} agent {}", beside(exact), beside(agent)));
     }
     if answer.official_step.is_some() {
         printer.note(
@@ -181,7 +181,9 @@ fn against_flips(settings: &Settings, printer: Printer) -> Result<Ended, Failure
     ));
     for (title, groups) in [("each run alone", alone), ("beside the other runs of its task", with_siblings)] {
         printer.line(printer.paint(Look::Bold, title));
-        groups.iter().for_each(|group| say_group(group, printer));
+        for group in groups {
+            say_group(group, printer);
+        }
     }
     Ok(Ended::Done)
 }

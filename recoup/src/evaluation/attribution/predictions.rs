@@ -59,7 +59,8 @@ fn blocks(text: &str) -> Vec<Given> {
     for block in text.split(BLOCK).skip(1) {
         let Some((name, body)) = block.split_once(':') else { continue };
         let name = name.trim();
-        if !name.ends_with(".json") {
+        // As the published pattern has it: the extension in small letters, with a name before it.
+        if name.strip_suffix(".json").is_none_or(str::is_empty) {
             continue;
         }
         let agent = field(body, "agent name:", |c| c.is_alphanumeric() || c == '_');
