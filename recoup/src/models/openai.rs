@@ -16,6 +16,7 @@ use super::{
     ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelCall, ModelError, ModelIdentity,
     ReplySchema, Role, Secret, Usage,
 };
+use crate::json::Json;
 
 /// A model behind chat completions.
 pub struct OpenAiModel {
