@@ -42,6 +42,7 @@ impl Models {
         store: Option<&Store>,
         printer: Printer,
     ) -> Result<Self, Failure> {
+        forgo_huge_pages();
         let clock: Arc<dyn Clock> = Arc::new(SteadyClock::start());
         let limits = Limits {
             cost: spend.max_cost,
@@ -119,6 +120,13 @@ impl Models {
         say_spent(&self.asking, printer);
         Ok(())
     }
+}
+
+/// Every thread that waits for an answer has a small heap of its own; in huge pages each would take a megabyte.
+fn forgo_huge_pages() {
+    // Where the system refuses, memory is all that it costs.
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_thp_disable(true);
 }
 
 fn say_landed(landed: Landed, identity: &ModelIdentity, printer: Printer) {
