@@ -68,7 +68,7 @@ fn training_rows_are_exported_by_format() {
     let unknown = bench.output(&["export", "--format", "bogus", "--out", "rows"]);
     assert!(
         String::from_utf8_lossy(&unknown.stderr)
-            .contains("[possible values: atif, trl-messages, trl-prompt-completion]")
+            .contains("[possible values: atif, trl-messages, trl-prompt-completion, trl-tokenized]")
     );
 }
 

@@ -154,7 +154,7 @@ impl ChatFormat {
             let start = Conversation { messages: messages.get(..1).unwrap_or_default(), tools: None };
             let bare = self.render(&start, RenderOptions::default())?.text;
             let prompted = self.render(&start, RenderOptions { add_generation_prompt: true })?.text;
-            self.prompt = prompted.strip_prefix(&bare).unwrap_or_default().to_owned();
+            prompted.strip_prefix(&bare).unwrap_or_default().clone_into(&mut self.prompt);
         }
         let traced = trace(self, &conversation, &text)?.unwrap_or_default();
         let mut written = traced.of(1).into_iter().rev();

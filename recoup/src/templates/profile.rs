@@ -84,6 +84,8 @@ fn add_filters(environment: &mut Environment<'static>) {
     });
 }
 
+// The engine hands keyword arguments over by value.
+#[allow(clippy::needless_pass_by_value)]
 fn to_json(value: &Value, Rest(args): Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
     let argument = |position: usize, name: &str| -> Result<Option<Value>, Error> {
         let named: Option<Value> = kwargs.get(name)?;
@@ -91,13 +93,10 @@ fn to_json(value: &Value, Rest(args): Rest<Value>, kwargs: Kwargs) -> Result<Val
         Ok(given.filter(|value| !value.is_none() && !value.is_undefined()))
     };
     let is_true = |value: Option<Value>| value.is_some_and(|value| value.is_true());
-    let indent = match argument(1, "indent")? {
-        None => None,
-        Some(indent) => Some(match indent.as_str() {
-            Some(text) => text.to_owned(),
-            None => " ".repeat(usize::try_from(indent.clone()).unwrap_or(0).min(64)),
-        }),
-    };
+    let indent = argument(1, "indent")?.map(|indent| match indent.as_str() {
+        Some(text) => text.to_owned(),
+        None => " ".repeat(usize::try_from(indent.clone()).unwrap_or(0).min(64)),
+    });
     let ensure_ascii = is_true(argument(0, "ensure_ascii")?);
     let mut layout = Layout::new(ensure_ascii, indent, is_true(argument(3, "sort_keys")?));
     if let Some(separators) = argument(2, "separators")? {
@@ -111,6 +110,7 @@ fn to_json(value: &Value, Rest(args): Rest<Value>, kwargs: Kwargs) -> Result<Val
     layout.dumps(value).map(Value::from)
 }
 
+#[allow(clippy::needless_pass_by_value)]
 fn default(value: &Value, Rest(args): Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
     let other: Option<Value> = kwargs.get("default_value")?;
     let lax: Option<Value> = kwargs.get("boolean")?;
@@ -121,6 +121,7 @@ fn default(value: &Value, Rest(args): Rest<Value>, kwargs: Kwargs) -> Result<Val
     Ok(if is_missing { other } else { value.clone() })
 }
 
+#[allow(clippy::needless_pass_by_value)]
 fn join(
     state: &State<'_, '_>,
     value: &Value,

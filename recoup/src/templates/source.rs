@@ -119,10 +119,9 @@ fn closing(construct: &str, end: &str) -> Option<usize> {
                 chars.next();
             }
             (Some(open), c) if open == c => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
             (None, _) if construct[at..].starts_with(end) => return Some(at + end.len()),
-            (None, _) => {}
+            _ => {}
         }
     }
     None

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Detector, Run, finding};
 use crate::diagnosis::actions::{Action, Observation};
-use crate::diagnosis::effects::{self, Effect};
+use crate::diagnosis::effects::{self, Effect, effect};
 use crate::diagnosis::run::Step;
 use crate::id::Hash;
 use crate::trajectory::Part;
@@ -72,8 +72,9 @@ fn repetitions(run: &Run<'_>) -> Vec<Option<usize>> {
     let mut repeated = vec![None; run.actions.len()];
     for (at, action) in run.actions.iter().enumerate() {
         let Some(observation) = &action.observation else { continue };
-        if action.effect == Effect::Mutate && !action.failed() {
-            // The world has changed: asking again is no repetition.
+        if effect(action.name) == Effect::Mutate && !action.failed() {
+            // By name alone: whatever declares that it may change something (a shell) is still repeated when the
+            // same call brings the same answer. Here the world has changed: asking again is no repetition.
             seen.clear();
             continue;
         }
@@ -143,7 +144,7 @@ fn arrives(run: &Run<'_>, step: &Step) -> bool {
     let is_new = |action: &Action<'_>| {
         run.actions.iter().take_while(|earlier| earlier.index < step.index).all(|it| it.key != action.key)
     };
-    let acts = actions.iter().any(|action| match action.effect {
+    let acts = actions.iter().any(|action| match effect(action.name) {
         Effect::Submit => !action.failed(),
         Effect::Mutate => action.succeeded(),
         Effect::Unclear => action.is_call && action.succeeded() && is_new(action),

@@ -41,9 +41,7 @@ fn string_method(text: &str, method: &str, args: &[Value]) -> Option<Result<Valu
         "rstrip" => stripped(args, |is_cut| text.trim_end_matches(is_cut)),
         "split" => split(text, args, false),
         "rsplit" => split(text, args, true),
-        "splitlines" => {
-            from_args(args).and_then(|(keep,): (Option<bool>,)| split_lines(text, keep == Some(true)))
-        }
+        "splitlines" => from_args(args).map(|(keep,): (Option<bool>,)| split_lines(text, keep == Some(true))),
         "partition" => partition(text, args, false),
         "rpartition" => partition(text, args, true),
         "removeprefix" => {
@@ -114,7 +112,7 @@ fn split_at_space(text: &str, limit: usize, from_the_right: bool) -> Vec<&str> {
     pieces
 }
 
-fn split_lines(text: &str, keep_ends: bool) -> Result<Value, Error> {
+fn split_lines(text: &str, keep_ends: bool) -> Value {
     let mut lines = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(ends_line) {
@@ -127,7 +125,7 @@ fn split_lines(text: &str, keep_ends: bool) -> Result<Value, Error> {
     if !rest.is_empty() {
         lines.push(Value::from(rest));
     }
-    Ok(Value::from(lines))
+    Value::from(lines)
 }
 
 fn partition(text: &str, args: &[Value], from_the_right: bool) -> Result<Value, Error> {

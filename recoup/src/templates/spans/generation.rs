@@ -18,6 +18,8 @@ pub(crate) fn by_generation(
 }
 
 #[cfg(test)]
+// A list of one range is meant.
+#[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use super::by_generation;
     use crate::templates::spans::Extent;
