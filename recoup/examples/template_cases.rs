@@ -9,6 +9,7 @@
 //! A case is `{"messages", "tools", "add_generation_prompt"}`; the answer to each is one JSON object a line.
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufWriter, Write as _, stdout};
 use std::ops::Range;
@@ -177,5 +178,8 @@ fn in_characters(text: &str, ranges: &[Range<usize>]) -> Vec<[usize; 2]> {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes).iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }
