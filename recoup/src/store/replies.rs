@@ -1,7 +1,8 @@
 //! Replies: what models answered, kept so that no question is paid for twice.
 //!
 //! Answers come from many threads while a command works with its own connection, so they have one of their
-//! own. Each is committed before anybody sees it. An answer is forgotten with the run it is about; one that is
+//! own. Each is committed before anybody sees it; those that come while one is being committed share the next
+//! commit, for a commit costs the disk more than an answer. An answer is forgotten with the run it is about; one that is
 //! about no run goes with the first run that is forgotten, for nobody knows what it quotes.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 use serde::Serialize;
 
 use super::access::Access;
-use super::{FILE, Store, StoreError, prepare};
+use super::{FILE, LOG_BYTES, PAGE_BYTES, Store, StoreError, prepare};
 use crate::failpoint::{self, Failpoint};
 use crate::id::{Hash, TrajectoryId};
 
@@ -58,7 +59,29 @@ pub struct StageCost {
 }
 
 /// The answers of a project, for any number of threads.
-pub struct Replies(Mutex<Connection>);
+pub struct Replies {
+    connection: Mutex<Connection>,
+    waiting: Mutex<Waiting>,
+}
+
+/// Answers that wait to be committed, each with its ticket.
+#[derive(Default)]
+struct Waiting {
+    rows: Vec<(u64, Row)>,
+    last_ticket: u64,
+    /// Whoever has a ticket up to this one and has not heard of an error is safe.
+    committed: u64,
+}
+
+/// An answer as it is stored.
+struct Row {
+    key: Hash,
+    run: Option<TrajectoryId>,
+    stage: String,
+    model: String,
+    body: String,
+    counts: (i64, i64, Option<i64>, i64),
+}
 
 impl Store {
     /// The answers kept in this project.
@@ -68,9 +91,12 @@ impl Store {
     pub fn replies(&self) -> Result<Replies, StoreError> {
         self.check_writable()?;
         let connection = Access::Write.open(&self.dir.join(FILE))?;
-        connection.execute_batch("PRAGMA synchronous = NORMAL")?;
+        connection.execute_batch(&format!(
+            "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = {}",
+            LOG_BYTES / PAGE_BYTES
+        ))?;
         prepare(&connection)?;
-        Ok(Replies(Mutex::new(connection)))
+        Ok(Replies { connection: Mutex::new(connection), waiting: Mutex::default() })
     }
 
     /// What kept answers took, by stage and model.
@@ -114,35 +140,75 @@ impl Replies {
 
     /// Keeps an answer, unless there is one under its key.
     pub fn put(&self, reply: &Reply<'_>) -> Result<(), StoreError> {
-        let mut connection = self.lock();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // SQLite sums in 64 bits with a sign; no true count comes near.
         let count = |number: u64| i64::try_from(number.min(1 << 53)).unwrap_or(i64::MAX);
+        let row = Row {
+            key: *reply.key,
+            run: reply.run,
+            stage: reply.stage.to_owned(),
+            model: reply.model.to_owned(),
+            body: reply.body.to_owned(),
+            counts: (
+                count(reply.prompt_tokens),
+                count(reply.completion_tokens),
+                reply.cost.map(count),
+                count(reply.took_ms),
+            ),
+        };
+        let ticket = {
+            let mut waiting = self.waiting();
+            waiting.last_ticket += 1;
+            let ticket = waiting.last_ticket;
+            waiting.rows.push((ticket, row));
+            ticket
+        };
+        let mut connection = self.lock();
+        let (rows, last) = {
+            let mut waiting = self.waiting();
+            if waiting.committed >= ticket {
+                return Ok(());
+            }
+            (std::mem::take(&mut waiting.rows), waiting.last_ticket)
+        };
+        let done = commit(&mut connection, &rows);
+        let mut waiting = self.waiting();
+        if done.is_ok() {
+            waiting.committed = last;
+        } else {
+            // The others try for themselves and hear for themselves.
+            let mut others: Vec<_> = rows.into_iter().filter(|(other, _)| *other != ticket).collect();
+            others.append(&mut waiting.rows);
+            waiting.rows = others;
+        }
+        done
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes answers in one transaction.
+fn commit(connection: &mut Connection, rows: &[(u64, Row)]) -> Result<(), StoreError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for (_, row) in rows {
+        let (prompt, completion, cost, took_ms) = row.counts;
         transaction
             .prepare_cached(
                 "INSERT OR IGNORE INTO reply(key, stage, model, prompt_tokens, completion_tokens, cost, took_ms, body)
                  VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
-            .execute((
-                &reply.key.0[..],
-                reply.stage,
-                reply.model,
-                count(reply.prompt_tokens),
-                count(reply.completion_tokens),
-                reply.cost.map(count),
-                count(reply.took_ms),
-                reply.body,
-            ))?;
-        if let Some(run) = reply.run {
-            bind(&transaction, run, reply.key)?;
+            .execute((&row.key.0[..], &row.stage, &row.model, prompt, completion, cost, took_ms, &row.body))?;
+        if let Some(run) = row.run {
+            bind(&transaction, run, &row.key)?;
         }
-        failpoint::commit(Failpoint::Reply, || transaction.commit())?;
-        Ok(())
     }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    failpoint::commit(Failpoint::Reply, || transaction.commit())?;
+    Ok(())
 }
 
 /// Notes that an answer is about a run.

@@ -65,3 +65,22 @@ fn an_answer_is_forgotten_with_any_run_it_is_about() {
     assert!(!replies.in_batch(&Hash::of(b"later")).unwrap());
     assert_clean(&store);
 }
+
+#[test]
+fn answers_that_come_at_once_are_all_kept() {
+    let (_dir, store) = project();
+    let replies = store.replies().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..16_u8 {
+            let replies = &replies;
+            scope.spawn(move || {
+                for number in 0..20_u8 {
+                    let key = Hash::of(&[thread, number]);
+                    replies.put(&reply(&key, None)).unwrap();
+                    assert!(replies.get(&key, None).unwrap().is_some(), "safe when it returns");
+                }
+            });
+        }
+    });
+    assert_eq!(store.reply_costs().unwrap()[0].replies, 320);
+}
