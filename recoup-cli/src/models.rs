@@ -3,6 +3,7 @@
 //! Keys come from the environment, each for its own host, and go nowhere else.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -301,9 +302,11 @@ fn describe(estimate: &Estimate) -> String {
     };
     let mut text = if hosts.is_empty() { requests } else { format!("{requests} to {}", hosts.join(", ")) };
     if estimate.runs > 0 {
-        text += &format!(" about {}", runs(usize::try_from(estimate.runs).unwrap_or(usize::MAX)));
+        text.push_str(" about ");
+        text.push_str(&runs(usize::try_from(estimate.runs).unwrap_or(usize::MAX)));
     }
-    text += &format!(
+    let _ = write!(
+        text,
         ": about {} tokens and at most {} in answers",
         estimate.prompt_tokens, estimate.completion_tokens
     );
@@ -317,7 +320,7 @@ fn describe(estimate: &Estimate) -> String {
         (false, cost) => format!(", at most {cost} and what models without a price cost"),
     };
     if estimate.cached > 0 {
-        text += &format!("; {} answered from before", estimate.cached);
+        let _ = write!(text, "; {} answered from before", estimate.cached);
     }
     text
 }

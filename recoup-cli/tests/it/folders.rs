@@ -11,9 +11,8 @@ fn fixture(name: &str) -> PathBuf {
 
 /// Copies the dials, with a line behind the program.
 fn put_dials(bench: &Bench, folder: &str, more: &str) {
-    for file in ["environment.toml", "environment.star"] {
+    for (file, more) in [("environment.toml", ""), ("environment.star", more)] {
         let text = std::fs::read_to_string(fixture("dials").join(file)).unwrap();
-        let more = if file.ends_with(".star") { more } else { "" };
         bench.write(&format!("{folder}/{file}"), text + more);
     }
 }

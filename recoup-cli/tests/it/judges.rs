@@ -40,12 +40,10 @@ fn opinion(verdict: &str, step: u64) -> Value {
 }
 
 fn script(lines: &[(&str, Value)]) -> String {
-    lines
-        .iter()
-        .map(|(contains, answer)| {
-            format!("{}\n", json!({ "contains": contains, "answer": answer.to_string() }))
-        })
-        .collect()
+    let line = |(contains, answer): &(&str, Value)| {
+        json!({ "contains": contains, "answer": answer.to_string() }).to_string() + "\n"
+    };
+    lines.iter().map(line).collect()
 }
 
 /// Four runs: one diagnosis stands, one is refused by the panel, one quotes what is not there, one

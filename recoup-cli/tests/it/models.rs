@@ -13,7 +13,9 @@ const PRICES: &str = "[models.toy]\ninput = 1000\noutput = 1000\n";
 /// A bench with so many questions.
 fn questions(count: usize) -> Bench {
     let bench = Bench::new();
-    let lines: String = (0..count).map(|number| format!("\"question {number}\"\n")).collect();
+    let lines: String = (0..count)
+        .flat_map(|number| ["\"question ".to_owned(), number.to_string(), "\"\n".to_owned()])
+        .collect();
     bench.write("questions.jsonl", lines);
     bench.write("prices.toml", PRICES);
     bench
@@ -160,7 +162,7 @@ fn an_endpoint_that_is_down_or_too_slow_is_named() {
     let down = error(&bench, &["ask", &format!("http://127.0.0.1:{port}/v1#toy"), "hello"]);
     assert_eq!((&down["code"], &down["origin"]), (&"unreachable".into(), &"provider".into()), "{down}");
     let server =
-        FaultServer::start(|_, _| Fault::Slow(Duration::from_secs(60), Box::new(Fault::answer("late"))));
+        FaultServer::start(|_, _| Fault::Slow(Duration::from_mins(1), Box::new(Fault::answer("late"))));
     let start = Instant::now();
     let slow = error(&bench, &["ask", &server.model("toy"), "hello", "--max-time", "1s"]);
     assert!(start.elapsed() < Duration::from_secs(10), "{slow}");

@@ -63,7 +63,7 @@ fn infected(text: &str) -> Trajectory {
         &format!("Error: W77121 does not exist. {text}"),
     );
     run.task.goal = format!("refund the order {text}");
-    run.tools[0].description = text.to_owned();
+    text.clone_into(&mut run.tools[0].description);
     let mut page = Node::new(Role::Tool, text, vec![Part::text_result(None, text)]);
     page.parent = Some(3);
     run.push_under(page);

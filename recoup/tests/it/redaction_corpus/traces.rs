@@ -31,7 +31,9 @@ fn files_below(path: &Path, out: &mut Vec<PathBuf>) {
     }
     let mut entries: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
-    entries.iter().for_each(|entry| files_below(entry, out));
+    for entry in &entries {
+        files_below(entry, out);
+    }
 }
 
 #[test]
