@@ -310,15 +310,17 @@ fn describe(estimate: &Estimate) -> String {
         ": about {} tokens and at most {} in answers",
         estimate.prompt_tokens, estimate.completion_tokens
     );
-    text += &match estimate.bytes_leaving {
+    let leaving = match estimate.bytes_leaving {
         0 => ", nothing leaves this machine".to_owned(),
         bytes => format!(", {bytes} bytes leave this machine"),
     };
-    text += &match (estimate.unpriced.is_empty(), estimate.cost) {
+    let cost = match (estimate.unpriced.is_empty(), estimate.cost) {
         (true, cost) => format!(", at most {cost}"),
         (false, Cost(0)) => ", price unknown".to_owned(),
         (false, cost) => format!(", at most {cost} and what models without a price cost"),
     };
+    text.push_str(&leaving);
+    text.push_str(&cost);
     if estimate.cached > 0 {
         let _ = write!(text, "; {} answered from before", estimate.cached);
     }
