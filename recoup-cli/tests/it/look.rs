@@ -66,9 +66,10 @@ fn training_rows_are_exported_by_format() {
     let refused = bench.output(&["export", "--format", "trl-messages", "--out", "rows", "--no-redact"]);
     assert_eq!(refused.status.code(), Some(2));
     let unknown = bench.output(&["export", "--format", "bogus", "--out", "rows"]);
+    let said = String::from_utf8_lossy(&unknown.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        String::from_utf8_lossy(&unknown.stderr)
-            .contains("[possible values: atif, trl-messages, trl-prompt-completion, trl-tokenized]")
+        said.contains("[possible values: atif, trl-messages, trl-prompt-completion, trl-tokenized]"),
+        "{said}"
     );
 }
 
