@@ -68,7 +68,7 @@ fn training_rows_are_exported_by_format() {
     let unknown = bench.output(&["export", "--format", "bogus", "--out", "rows"]);
     let said = String::from_utf8_lossy(&unknown.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        said.contains("[possible values: atif, trl-messages, trl-prompt-completion, trl-tokenized]"),
+        said.contains("[possible values: atif, trl-tokenized, trl-messages, trl-prompt-completion]"),
         "{said}"
     );
 }

@@ -3,7 +3,7 @@
 //! A label names a message in its benchmark's own counting; it is compared as that message, whatever
 //! the counting. Tolerances count *turns* of the agents, not messages. The denominator is every labelled
 //! run: one without a prediction counts as wrong. Beside the scores stand the simplest guesses
-//! ([`floors`]), scored on the very same runs, and the ceiling: a label on a message that no agent wrote
+//! (`floors`), scored on the very same runs, and the ceiling: a label on a message that no agent wrote
 //! cannot be reached by any diagnosis that blames a turn (gate S2).
 
 mod case;
