@@ -40,7 +40,17 @@ def summary(answer, source):
             total["passed"] += arm["passed"]
             total["n"] += arm["n"]
     return {"pairs": sum(group["pairs"] for group in groups), "unsupported": answer["unsupported"],
-            "reasons": answer["reasons"], "arms": arms, "groups": groups}
+            "reasons": answer["reasons"], "arms": arms, "groups": [slim(group) for group in groups]}
+
+
+def slim(group):
+    """What a reader compares: rates and differences with their intervals."""
+    arms = {name: {key: arm[key] for key in ("passed", "n", "rate", "low", "high")}
+            for name, arm in group["arms"].items() if arm["n"]}
+    differences = {name: {key: gap[key] for key in ("pairs", "points", "low", "high", "p", "p_holm")}
+                   for name, gap in group["differences"].items() if gap["points"] is not None}
+    return {"policy": group["policy"], "pairs": group["pairs"], "tasks": group["tasks"],
+            "design_effect": group["design_effect"], "arms": arms, "differences": differences}
 
 
 def collect(recoup, project, package, failed, seed):
@@ -68,8 +78,10 @@ def measure(recoup, package, failed, seed, sweep):
             answer = last_object(recoup, project, "replay", "--sweep", "--candidate", "expert", "--continuations", "1")
             result["expert at the decisive turn of the sweep"] = summary(answer, "expert")
             flips = last_object(recoup, project, "eval", "attribution", "--against", "flips")
-            result["flips"] = {key: value for key, value in flips.items()
-                               if key not in ("format", "format_version", "producer", "config_hash", "inputs_hash")}
+            result["flips"] = {"swept": flips["swept"], "without_flip": flips["without_flip"]}
+            for beside in ("alone", "with_siblings"):
+                result["flips"][beside] = [{key: value for key, value in row.items() if key != "policies"}
+                                           for row in flips[beside]]
         result["seconds"] = time.monotonic() - start
         return result
 
@@ -104,7 +116,7 @@ def main():
         show(package, results[package])
         sys.stdout.flush()
         if args.out:
-            args.out.write_text(json.dumps({"bench": "repairs", "seed": args.seed, "results": results}, indent=1) + "\n")
+            args.out.write_text(json.dumps({"bench": "repairs", "seed": args.seed, "results": results}, indent=None) + "\n")
 
 
 if __name__ == "__main__":
