@@ -13,14 +13,13 @@ program needs.
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+import measuring
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = ["quest", "shop", "desk", "toolchain", "repo"]
@@ -46,20 +45,10 @@ RATIOS = {"TextWorld": 50, "TextWorld, admissible commands": 50, "BabyAI": 10}
 
 
 def child(command):
-    """The last line of a child's output, and what the kernel says it took, with its own children."""
-    words = [os.fspath(word) for word in command]
-    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as output:
-        start = time.monotonic()
-        process = subprocess.Popen(words, stdout=output, stderr=errors)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.monotonic() - start
-        process.returncode = 0
-        output.seek(0)
-        if status != 0:
-            errors.seek(0)
-            sys.exit(f"{' '.join(words)} failed ({status}): {errors.read().decode(errors='replace')}")
-        answer = json.loads(output.read().decode().splitlines()[-1])
-    return answer | {"total_wall_s": wall, "total_user_s": usage.ru_utime, "total_system_s": usage.ru_stime}
+    """What a program prints on its last line, with what the kernel says it took."""
+    output, took = measuring.run(command)
+    return json.loads(output.decode().splitlines()[-1]) | {
+        "total_wall_s": took["wall_s"], "total_user_s": took["user_s"], "total_system_s": took["system_s"]}
 
 
 def parts(args, game):
@@ -112,13 +101,6 @@ def make_game(python, folder):
 def median(rounds):
     keys = [key for key, value in rounds[0].items() if isinstance(value, (int, float))]
     return {key: statistics.median(entry[key] for entry in rounds) for key in keys}
-
-
-def machine():
-    model = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                  if line.startswith("model name")), platform.processor())
-    return {"cpu": model, "cores": os.cpu_count(), "system": f"{platform.system()} {platform.release()}",
-            "load": [round(load, 2) for load in os.getloadavg()]}
 
 
 def versions(args):
@@ -190,7 +172,7 @@ def main():
     show(results, found)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps({
-        "bench": "environments", "rounds": args.rounds, "machine": machine(), "versions": versions(args),
+        "bench": "environments", "rounds": args.rounds, "machine": measuring.machine(), "versions": versions(args),
         "results": results, "ratios": found, "all_rounds": rounds}, indent=1) + "\n")
 
 

@@ -18,9 +18,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from importlib import metadata
 from pathlib import Path
+
+import measuring
 
 HERE = Path(__file__).resolve().parent
 BARE, PEER, ONE, TWO = "serde_json parse", "python peer", "recoup, 1 thread", "recoup, 2 threads"
@@ -37,20 +38,6 @@ def variants(args, folder):
     }
 
 
-def measure(command):
-    """Wall and user seconds and peak memory of one child, from the kernel's own account of it."""
-    with tempfile.TemporaryFile() as errors:
-        start = time.monotonic()
-        child = subprocess.Popen([os.fspath(word) for word in command], stdout=subprocess.DEVNULL, stderr=errors)
-        _, status, usage = os.wait4(child.pid, 0)
-        wall = time.monotonic() - start
-        if status != 0:
-            errors.seek(0)
-            sys.exit(f"{command[0]} failed ({status}): {errors.read().decode(errors='replace')}")
-    child.returncode = 0
-    return {"wall_s": wall, "user_s": usage.ru_utime, "system_s": usage.ru_stime, "rss_bytes": usage.ru_maxrss * 1024}
-
-
 def summarize(rounds, size):
     walls = [entry["wall_s"] for entry in rounds]
     median = statistics.median(walls)
@@ -59,12 +46,6 @@ def summarize(rounds, size):
         "user_s": statistics.median(entry["user_s"] for entry in rounds),
         "rss_bytes": max(entry["rss_bytes"] for entry in rounds), "rounds": rounds,
     }
-
-
-def machine():
-    model = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                  if line.startswith("model name")), platform.processor())
-    return {"cpu": model, "cores": os.cpu_count(), "system": f"{platform.system()} {platform.release()}"}
 
 
 def versions(recoup):
@@ -87,7 +68,7 @@ def main():
     for number in range(-1, args.rounds):  # the first round only warms the file cache
         with tempfile.TemporaryDirectory(prefix="recoup-bench-") as temporary:
             for name, command in variants(args, Path(temporary)).items():
-                figures = measure(command)
+                _, figures = measuring.run(command)
                 if number >= 0:
                     rounds.setdefault(name, []).append(figures)
                 for stored in Path(temporary).iterdir():
@@ -112,7 +93,7 @@ def main():
         print(f"{ratio:6.2f} × {name}")
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps({
-        "bench": "import", "bytes": size, "rounds": args.rounds, "machine": machine(),
+        "bench": "import", "bytes": size, "rounds": args.rounds, "machine": measuring.machine(),
         "versions": versions(args.recoup), "results": results, "ratios": ratios}, indent=1) + "\n")
 
 

@@ -8,37 +8,27 @@ process, beside OpenAI's Python library under asyncio. Rounds are interleaved; c
 
 import argparse
 import json
-import os
 import platform
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from importlib import metadata
 from pathlib import Path
+
+import measuring
 
 HERE = Path(__file__).resolve().parent
 
 
-def measure(command):
-    """Wall and CPU seconds and peak memory of one child, from the kernel's own account of it."""
-    with tempfile.TemporaryFile() as errors:
-        start = time.monotonic()
-        child = subprocess.Popen([os.fspath(word) for word in command], stdout=subprocess.DEVNULL, stderr=errors)
-        _, status, usage = os.wait4(child.pid, 0)
-        wall = time.monotonic() - start
-        if status != 0:
-            errors.seek(0)
-            sys.exit(f"{command[0]} failed ({status}): {errors.read().decode(errors='replace')}")
-    child.returncode = 0
-    return {"wall_s": wall, "cpu_s": usage.ru_utime + usage.ru_stime, "rss_bytes": usage.ru_maxrss * 1024}
+def figures(command):
+    return measuring.run(command)[1]
 
 
 def summarize(rounds):
     wall = statistics.median(entry["wall_s"] for entry in rounds)
-    cpu = statistics.median(entry["cpu_s"] for entry in rounds)
+    cpu = statistics.median(entry["user_s"] + entry["system_s"] for entry in rounds)
     return {"wall_s": wall, "cpu_s": cpu, "cores": cpu / wall,
             "rss_bytes": max(entry["rss_bytes"] for entry in rounds), "rounds": rounds}
 
@@ -65,18 +55,18 @@ def main():
             questions.write_text("".join(json.dumps(f"{number}: {text}") + "\n" for number in range(args.calls)))
             for number in range(args.rounds):
                 project, store = folder / f"project-{number}", folder / f"store-{number}.sqlite"
-                results["recoup"].append(measure([
+                results["recoup"].append(figures([
                     args.recoup, "ask", f"{url}#scripted", "--prompts", questions, "--project", project,
                     "--concurrency", str(args.limit), "--json"]))
-                results["openai, asyncio"].append(measure([
+                results["openai, asyncio"].append(figures([
                     sys.executable, HERE / "models_peer.py", questions, url, store, "--limit", str(args.limit)]))
                 shutil.rmtree(project)
     finally:
         server.kill()
     report = {
         "calls": args.calls, "limit": args.limit, "latency_ms": args.latency_ms, "ideal_s": ideal,
-        "machine": {"cpu": platform.processor() or platform.machine(), "cores": os.cpu_count(),
-                    "python": platform.python_version(), "openai": metadata.version("openai")},
+        "machine": measuring.machine(),
+        "versions": {"python": platform.python_version(), "openai": metadata.version("openai")},
         "results": {name: summarize(rounds) for name, rounds in results.items()},
     }
     for name, result in report["results"].items():
