@@ -143,8 +143,7 @@ fn judge_name(bytes: &[u8], name_at: usize, name: &[u8], word_at: usize) -> Opti
         return Some(Name::Password);
     }
     if says(&["passe"]) {
-        let mot = bytes[..name_at].to_ascii_lowercase();
-        return mot.ends_with(b"mot de ").then_some(Name::Password);
+        return follows(&bytes[..name_at], b"mot de ").then_some(Name::Password);
     }
     let begins_word = match word_at.checked_sub(1).map(|before| name[before]) {
         None => true,
@@ -153,13 +152,16 @@ fn judge_name(bytes: &[u8], name_at: usize, name: &[u8], word_at: usize) -> Opti
     };
     let in_query = matches!(bytes[..name_at].last(), Some(b'?' | b'&'));
     let token = says(&["token"]) && begins_word && !says(HARMLESS);
-    let api_key = lower == b"key"
-        && bytes[..name_at].len() >= 4
-        && bytes[name_at - 4..name_at].eq_ignore_ascii_case(b"api ");
+    let api_key = lower == b"key" && follows(&bytes[..name_at], b"api ");
     if says(STRONG) || token || api_key || in_query && lower == b"key" {
         return Some(Name::Strong);
     }
     begins_word.then_some(Name::Weak)
+}
+
+/// Whether a text ends with these words, in whatever case.
+fn follows(before: &[u8], words: &[u8]) -> bool {
+    before.len().checked_sub(words.len()).is_some_and(|start| before[start..].eq_ignore_ascii_case(words))
 }
 
 /// A quoted value ends at its quote; a bare one at punctuation, and after `=` at the `&` or `;` of a

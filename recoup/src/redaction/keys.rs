@@ -211,17 +211,13 @@ impl Shape {
 
     /// Whether a key may begin in the middle of a word (`run_sk_live_…`): behind a name of one case, as no
     /// blob has it for long. A short prefix ends words itself (`ris` + `k-…`), so a `_` must stand before.
-    fn fits_glued(&self, before: &[u8], tail: &[u8]) -> bool {
+    fn may_be_glued(&self, before: &[u8]) -> bool {
         let name = before.iter().rev().take(NAME_MAX).take_while(|byte| is_word(**byte)).count();
         let name = &before[before.len() - name..];
         let of_one_case =
             !name.iter().any(u8::is_ascii_uppercase) || !name.iter().any(u8::is_ascii_lowercase);
         let apart = name.ends_with(b"_") || self.prefix.len() >= 4 && self.prefix.contains(['_', '-']);
-        name.len() < NAME_MAX
-            && name.first().is_some_and(u8::is_ascii_alphabetic)
-            && of_one_case
-            && apart
-            && self.fits(tail)
+        name.len() < NAME_MAX && name.first().is_some_and(u8::is_ascii_alphabetic) && of_one_case && apart
     }
 }
 
@@ -234,10 +230,13 @@ pub(super) fn key(bytes: &[u8], at: usize, tail_at: usize) -> (Option<Hit>, usiz
     let Some(shape) = SHAPES.iter().find(|shape| shape.prefix.as_bytes() == prefix) else {
         return (None, tail_at);
     };
+    // What stands before is looked at first: a tail may be long, and `SKSKSK…` is full of prefixes.
+    if !starts_token(bytes, at) && !shape.may_be_glued(&bytes[..at]) {
+        return (None, tail_at);
+    }
     let end = shape.end(bytes, tail_at);
-    let tail = &bytes[tail_at..end];
     let blob = shape.tail == Tail::Drawn && is_in_blob(bytes, at, end);
-    let fits = if starts_token(bytes, at) { shape.fits(tail) } else { shape.fits_glued(&bytes[..at], tail) };
+    let fits = shape.fits(&bytes[tail_at..end]);
     ((fits && !blob).then_some(Hit { start: at, end, kind: Kind::ApiKey }), end)
 }
 

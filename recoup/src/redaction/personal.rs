@@ -31,12 +31,26 @@ pub(super) fn find(text: &str, hits: &mut Vec<Hit>) {
     }
 }
 
+/// Longest local part of an address (RFC 5321, section 4.5.3.1.1).
+const LOCAL_MAX: usize = 64;
+
 /// Where the local part of an address begins that ends at `at`: ASCII words, joints, and letters of the
 /// scripts that write words apart (beside others, the sentence would belong to the address).
 fn local_start(text: &str, at: usize) -> usize {
+    let mut start = word_start(text, at);
+    while at - start < LOCAL_MAX
+        && let Some(before) = encoded_before(text, start)
+    {
+        start = word_start(text, before);
+    }
+    start
+}
+
+/// Where the part of a local part begins that ends at `at` and has no escape.
+fn word_start(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut start = at;
-    for (offset, character) in text[..at].char_indices().rev().take(64) {
+    for (offset, character) in text[..at].char_indices().rev().take(LOCAL_MAX) {
         let in_local = match character {
             '.' | '+' | '-' | '_' => true,
             // `o'brien`; the `f` of `f'mia@…'` begins a string.
@@ -55,13 +69,15 @@ fn local_start(text: &str, at: usize) -> usize {
         }
         start = offset;
     }
-    // `mia%2Bnews`, `o%27brien`, `j%C3%BCrgen`
-    let encoded = start.checked_sub(1).filter(|before| bytes[*before] == b'%').and_then(|before| {
-        let digits = text.get(start..start + 2)?;
-        let byte = u8::from_str_radix(digits, 16).ok()?;
-        (byte >= 0x80 || b"+'._-".contains(&byte)).then_some(before)
-    });
-    encoded.filter(|_| at - start < 64).map_or(start, |before| local_start(text, before))
+    start
+}
+
+/// Where the escape begins that a local part goes on before `start` with: `mia%2Bnews`, `o%27brien`,
+/// `j%C3%BCrgen`, whose digits the word behind it has taken for its own.
+fn encoded_before(text: &str, start: usize) -> Option<usize> {
+    let before = start.checked_sub(1).filter(|before| text.as_bytes()[*before] == b'%')?;
+    let byte = u8::from_str_radix(text.get(start..start + 2)?, 16).ok()?;
+    (byte >= 0x80 || b"+'._-".contains(&byte)).then_some(before)
 }
 
 /// Letters that end a terminal's color at `start`: `32m` behind `ESC [`.

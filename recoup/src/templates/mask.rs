@@ -165,9 +165,10 @@ impl MaskedRow {
             return Ok(());
         }
         let decoded = format.tokenizer().decode(recorded).ok_or(Refused::RecordedOtherwise)?;
-        let (start, end) = (0..cut.len())
-            .flat_map(|start| (start + 1..=cut.len()).map(move |end| (start, end)))
-            .filter(|(start, end)| *start == 0 || *end == cut.len())
+        let all = cut.len();
+        let (start, end) = (1..=all)
+            .map(|end| (0, end))
+            .chain((1..all).map(|start| (start, all)))
             .find(|(start, end)| format.tokenizer().decode(&cut[*start..*end]).as_ref() == Some(&decoded))
             .ok_or(Refused::RecordedOtherwise)?;
         let (start, end) = (tokens.start + start, tokens.start + end);

@@ -2,12 +2,13 @@
 //!
 //! Text is encoded without anything added: a chat template writes every special token itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 use regex::Regex;
 use serde_json::Value as Json;
-use tokenizers::{DecoderWrapper, NormalizedString, Normalizer as _, Tokenizer as Inner};
+use tokenizers::{AddedToken, DecoderWrapper, NormalizedString, Normalizer as _, Tokenizer as Inner};
 
 /// Limits at least this large say "none" (`1e30`).
 const UNLIMITED: f64 = 1e9;
@@ -70,25 +71,22 @@ impl Tokenizer {
             Some((name.clone(), Json::String(text.to_owned())))
         });
         let named: Vec<(String, Json)> = named.collect();
-        let mut special: BTreeMap<String, u32> = inner
-            .get_added_tokens_decoder()
-            .into_iter()
-            .filter(|(_, token)| token.special)
-            .map(|(id, token)| (token.content, id))
-            .collect();
+        let added = inner.get_added_tokens_decoder();
+        let special = added.iter().filter(|(_, token)| token.special);
+        let mut special: BTreeMap<String, u32> =
+            special.map(|(id, token)| (token.content.clone(), *id)).collect();
         for text in named.iter().filter_map(|(_, value)| value.as_str()) {
             if let Some(id) = inner.token_to_id(text) {
                 special.insert(text.to_owned(), id);
             }
         }
-        let added: Vec<String> =
-            inner.get_added_tokens_decoder().into_values().map(|token| token.content).collect();
         let tokens_max = config.get("model_max_length").and_then(Json::as_f64);
         Ok(Self {
             bytes: matches!(inner.get_decoder(), Some(DecoderWrapper::ByteLevel(_)))
-                .then(|| ByteTable::new(&inner)),
+                .then(|| ByteTable::new(&inner, &added))
+                .transpose()?,
             special_pattern: pattern(special.keys().map(String::as_str)),
-            added_pattern: pattern(added.iter().map(String::as_str)),
+            added_pattern: pattern(added.values().map(|token| token.content.as_str())),
             special,
             named,
             tokens_max: tokens_max
@@ -167,6 +165,9 @@ fn pattern<'a>(tokens: impl Iterator<Item = &'a str>) -> Option<Regex> {
     Regex::new(&alternatives.join("|")).ok()
 }
 
+/// Ids of a byte-level vocabulary, at most: the table has a place for each up to the last.
+const IDS_MAX: u32 = 1 << 24;
+
 /// The bytes of every token of a byte-level vocabulary.
 #[derive(Debug)]
 struct ByteTable {
@@ -176,9 +177,14 @@ struct ByteTable {
 }
 
 impl ByteTable {
-    fn new(tokenizer: &Inner) -> Self {
-        let added = tokenizer.get_added_tokens_decoder();
+    fn new<S: BuildHasher>(
+        tokenizer: &Inner,
+        added: &HashMap<u32, AddedToken, S>,
+    ) -> Result<Self, TokenizerError> {
         let last = tokenizer.get_vocab(true).into_values().max();
+        if let Some(id) = last.filter(|id| *id >= IDS_MAX) {
+            return Err(TokenizerError::Unreadable(format!("a token has the id {id}")));
+        }
         let (mut bytes, mut starts) = (Vec::new(), vec![0]);
         for id in 0..last.map_or(0, |last| last + 1) {
             match (added.get(&id), tokenizer.id_to_token(id)) {
@@ -188,7 +194,7 @@ impl ByteTable {
             }
             starts.push(bytes.len());
         }
-        Self { bytes, starts }
+        Ok(Self { bytes, starts })
     }
 
     fn decode(&self, ids: &[u32]) -> Option<Vec<u8>> {

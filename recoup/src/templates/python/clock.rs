@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::calendar::days_from_civil;
+
 /// A point of local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalTime {
@@ -50,14 +52,9 @@ impl LocalTime {
         is_valid.then_some(Self { year: i64::from(year), month, day, hour, minute, second })
     }
 
-    /// Days since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    /// Days since 1970-01-01.
     fn days(self) -> i64 {
-        let year = self.year - i64::from(self.month <= 2);
-        let era = year.div_euclid(400);
-        let of_era = year.rem_euclid(400);
-        let month = i64::from((self.month + 9) % 12);
-        let of_year = (153 * month + 2) / 5 + i64::from(self.day) - 1;
-        era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+        days_from_civil(self.year, i64::from(self.month), i64::from(self.day))
     }
 
     /// Days since Monday, 0–6.

@@ -26,7 +26,8 @@ pub(crate) fn by_prefix(
             Err(_) => Ok(None),
         }
     };
-    let bare = render(message, false)?;
+    // Only generation spans are compared with where a message's own prompt begins.
+    let bare = if format.marks_generation() { render(message, false)? } else { None };
     let (Some(start), Some(end)) = (render(message, true)?, render(message + 1, false)?) else {
         return Ok(None);
     };
