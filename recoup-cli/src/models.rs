@@ -11,9 +11,9 @@ use recoup::models::cached::ReplyCache;
 use recoup::models::deferred::{BatchLog, Defer};
 use recoup::models::pacer::{PaceOptions, Pacer};
 use recoup::models::{
-    AnthropicModel, Asking, Budget, ChatModel, Client, ClientOptions, Clock, Cost, Estimate, Landed,
-    LedgerLine, Limits, ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError,
-    ProviderBatch, ResponsesModel, Rules, ScriptFile, Secret, SpecError, Wire,
+    AnthropicModel, Asking, Budget, ChatModel, Client, Clock, Cost, Estimate, Landed, LedgerLine, Limits,
+    ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError, ProviderBatch, ResponsesModel,
+    Rules, ScriptFile, Secret, SpecError, Wire,
 };
 use recoup::store::Store;
 
@@ -73,7 +73,6 @@ impl Models {
             let options = PaceOptions {
                 requests_per_minute: spend.rpm.filter(|_| remote),
                 tokens_per_minute: spend.tpm.filter(|_| remote),
-                ..PaceOptions::default()
             };
             let host = identity.host().unwrap_or(&identity.model).to_owned();
             let pacer = pacers
@@ -206,9 +205,7 @@ impl Opener {
             return Ok(Arc::clone(client));
         }
         let proxy = ["HTTPS_PROXY", "https_proxy"].iter().find_map(|name| variable(name));
-        let options =
-            ClientOptions { budget: Some(Arc::clone(&self.budget)), proxy, ..ClientOptions::default() };
-        let client = Arc::new(Client::new(options)?);
+        let client = Arc::new(Client::new(Arc::clone(&self.budget), proxy)?);
         self.client = Some(Arc::clone(&client));
         Ok(client)
     }
@@ -216,11 +213,10 @@ impl Opener {
 
 /// The key for a host: the provider's own variable, else `RECOUP_API_KEY_<HOST>`, else `RECOUP_API_KEY`.
 fn key_of(identity: &ModelIdentity) -> Option<Secret<String>> {
-    match identity.host()? {
+    match identity.host_name()? {
         "api.openai.com" => variable("OPENAI_API_KEY"),
         "api.anthropic.com" => variable("ANTHROPIC_API_KEY"),
-        host => {
-            let name = host.split(':').next().unwrap_or(host);
+        name => {
             let word: String = name
                 .chars()
                 .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })

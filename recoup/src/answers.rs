@@ -54,10 +54,6 @@ pub struct Exported<'a> {
     pub out: &'a str,
 }
 
-impl Body for Exported<'_> {
-    const FORMAT: &'static str = "recoup.exported";
-}
-
 /// Training rows that were exported, and where to (`export --format` of rows).
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -66,14 +62,6 @@ pub struct ExportedRows<'a> {
     pub exported: BTreeMap<String, u64>,
     /// The folder.
     pub out: &'a str,
-}
-
-impl Body for ModelAnswer<'_> {
-    const FORMAT: &'static str = "recoup.answer";
-}
-
-impl Body for ExportedRows<'_> {
-    const FORMAT: &'static str = "recoup.exported-rows";
 }
 
 /// A run with what was decided about it (`show`).
@@ -449,6 +437,9 @@ bodies! {
     Labelled: "recoup.labelling",
     Shown: "recoup.run",
     AtifExport: "recoup.export",
+    Exported<'_>: "recoup.exported",
+    ExportedRows<'_>: "recoup.exported-rows",
+    ModelAnswer<'_>: "recoup.answer",
     Reviewed: "recoup.reviewing",
     Collected<'_>: "recoup.collected",
     CollectPlan: "recoup.collect-plan",

@@ -39,6 +39,8 @@
 #![warn(missing_docs)]
 
 pub mod artifact;
+#[cfg(any(feature = "models", feature = "templates"))]
+mod calendar;
 pub mod canonical;
 pub mod failpoint;
 pub mod id;

@@ -81,10 +81,10 @@ impl Producer {
         Self { rank: 60, prompt_hash, model, ..Self::rules("judge", version) }
     }
 
-    /// The same producer where its word is not admitted: it stands behind the rules.
+    /// The same producer where its word is not admitted: it stands behind the rules, and no higher than it stood.
     #[must_use]
     pub fn unadmitted(self) -> Self {
-        Self { rank: 30, ..self }
+        Self { rank: self.rank.min(30), ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use recoup::answers::{ModelAnswer, NumberedAnswer, Questioned};
 use recoup::json::Json;
-use recoup::models::{ChatMessage, ChatModel as _, ChatRequest, Estimate, ModelError, ReplySchema};
+use recoup::models::{About, ChatMessage, ChatModel as _, ChatRequest, Estimate, ModelError, ReplySchema};
 use serde::Deserialize;
 
 use super::project;
@@ -30,56 +30,55 @@ pub(crate) fn ask(flags: &AskArgs, settings: &Settings, printer: Printer) -> Res
             ..ChatRequest::new(messages, flags.max_answer)
         }
     };
-    let names = [flags.model.clone()];
-    match (&flags.prompts, &flags.prompt) {
+    let (requests, store) = match (&flags.prompts, &flags.prompt) {
         (Some(path), _) => {
-            let requests: Vec<ChatRequest> = read_prompts(path)?
-                .iter()
-                .map(|question| request(&question.prompt, question.system.as_deref()))
-                .collect();
-            let store = project::create_or_open(settings)?;
-            let models = Models::open(&names, &flags.spend, settings, Some(&store), printer)?;
-            many(&models, &requests, flags, settings, printer)
+            let questions = read_prompts(path)?;
+            let requests = questions.iter().map(|it| request(&it.prompt, it.system.as_deref())).collect();
+            (requests, Some(project::create_or_open(settings)?))
         }
-        (None, prompt) => {
-            let models = Models::open(&names, &flags.spend, settings, None, printer)?;
-            one(&models, &request(prompt.as_deref().unwrap_or_default(), None), flags, settings, printer)
-        }
+        (None, prompt) => (vec![request(prompt.as_deref().unwrap_or_default(), None)], None),
+    };
+    let names = [flags.model.clone()];
+    let models = Models::open(&names, &flags.spend, settings, store.as_ref(), printer)?;
+    let Some(model) = models.asking.models().first() else { return Ok(Ended::Done) };
+    let mut estimate = Estimate::default();
+    for request in &requests {
+        estimate.add(model, request, None)?;
+    }
+    if announce(&estimate, &flags.spend, settings, printer)? == Decision::Shown {
+        return Ok(Ended::Done);
+    }
+    let about = model.about(STAGE, None);
+    match (&flags.prompts, &requests[..]) {
+        (None, [request]) => one(&models, &about, request, settings, printer),
+        _ => many(&models, &about, &requests, settings, printer),
     }
 }
 
 /// One question, asked anew every time: a look at the endpoint.
 fn one(
     models: &Models,
+    model: &About,
     request: &ChatRequest,
-    flags: &AskArgs,
     settings: &Settings,
     printer: Printer,
 ) -> Result<Ended, Failure> {
-    let asking = &models.asking;
-    let mut estimate = Estimate::default();
-    for model in asking.models() {
-        estimate.add(model, request, None)?;
-        if announce(&estimate, &flags.spend, settings, printer)? == Decision::Shown {
-            return Ok(Ended::Done);
-        }
-        let reply = model.about(STAGE, None).complete(request)?;
-        if printer.is_json() {
-            let lines = asking.ledger().lines();
-            let line = lines.first();
-            printer.json(&settings.answer(ModelAnswer {
-                model: &model.identity().model,
-                answered_by: &reply.model,
-                text: &reply.text,
-                reasoning: reply.reasoning.as_deref(),
-                finish: reply.finish,
-                usage: reply.usage,
-                cost_usd: line.and_then(|line| line.cost_usd),
-                latency_ms: line.map_or(0, |line| line.latency_ms.max),
-            }));
-        } else {
-            printer.line(recoup::visible::visible_controls(&reply.text));
-        }
+    let reply = model.complete(request)?;
+    if printer.is_json() {
+        let lines = models.asking.ledger().lines();
+        let line = lines.first();
+        printer.json(&settings.answer(ModelAnswer {
+            model: &model.identity().model,
+            answered_by: &reply.model,
+            text: &reply.text,
+            reasoning: reply.reasoning.as_deref(),
+            finish: reply.finish,
+            usage: reply.usage,
+            cost_usd: line.and_then(|line| line.cost_usd),
+            latency_ms: line.map_or(0, |line| line.latency_ms.max),
+        }));
+    } else {
+        printer.line(recoup::visible::visible_controls(&reply.text));
     }
     models.finish(printer)?;
     Ok(Ended::Done)
@@ -88,40 +87,30 @@ fn one(
 /// Many questions, whose answers are kept.
 fn many(
     models: &Models,
+    model: &About,
     requests: &[ChatRequest],
-    flags: &AskArgs,
     settings: &Settings,
     printer: Printer,
 ) -> Result<Ended, Failure> {
     let asking = &models.asking;
-    let mut estimate = Estimate::default();
     let (mut failed, mut pending) = (0, 0);
-    for model in asking.models() {
-        for request in requests {
-            estimate.add(model, request, None)?;
-        }
-        if announce(&estimate, &flags.spend, settings, printer)? == Decision::Shown {
-            return Ok(Ended::Done);
-        }
-        let about = model.about(STAGE, None);
-        asking.each(
-            requests,
-            |request| about.complete(request),
-            |index, answer| {
-                match &answer {
-                    Ok(_) => {}
-                    Err(ModelError::Pending { .. }) => pending += 1,
-                    Err(_) => failed += 1,
-                }
-                printer.json(&NumberedAnswer {
-                    index,
-                    text: answer.as_ref().ok().map(|reply| reply.text.as_str()),
-                    finish: answer.as_ref().ok().map(|reply| reply.finish),
-                    error: answer.as_ref().err().map(ToString::to_string),
-                });
-            },
-        );
-    }
+    asking.each(
+        requests,
+        |request| model.complete(request),
+        |index, answer| {
+            match &answer {
+                Ok(_) => {}
+                Err(ModelError::Pending { .. }) => pending += 1,
+                Err(_) => failed += 1,
+            }
+            printer.json(&NumberedAnswer {
+                index,
+                text: answer.as_ref().ok().map(|reply| reply.text.as_str()),
+                finish: answer.as_ref().ok().map(|reply| reply.finish),
+                error: answer.as_ref().err().map(ToString::to_string),
+            });
+        },
+    );
     let (calls, cached) = asking.ledger().calls();
     if printer.is_json() {
         printer.json(&settings.answer(Questioned {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recoup::answers::{Formats, Found};
-use recoup::artifact::{Artifact, Provenance};
+use recoup::artifact::Artifact;
 use recoup::importers::{IMPORTERS, ImportOptions, Source, SourceProblem, detect, sources_from_paths};
 use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig, Summary};
 
@@ -24,8 +24,7 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
     if flags.formats {
         let formats: Vec<&str> = IMPORTERS.iter().map(|importer| importer.format()).collect();
         if printer.is_json() {
-            let provenance = Provenance::new(settings.content().hash(), String::new());
-            printer.json(&Artifact::new(provenance, Formats { formats }));
+            printer.json(&settings.answer(Formats { formats }));
         } else {
             printer.line(formats.join("\n"));
         }

@@ -99,12 +99,8 @@ impl Asking {
         self.shared.rules.concurrency.max(1)
     }
 
-    /// `items.map(f)` with as many at once as may be in flight; results in the order of the items.
-    pub fn map<T: Sync, R: Send>(&self, items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
-        batch::map(items, self.concurrency(), f)
-    }
-
-    /// As [`Asking::map`], handing each result to `done` in order, on the calling thread ([`batch::each`]).
+    /// Calls `f` on every item, with as many at once as may be in flight, and hands each result with its position
+    /// to `done`, in order, on the calling thread.
     pub fn each<T: Sync, R: Send>(
         &self,
         items: &[T],
@@ -384,7 +380,12 @@ mod tests {
         asking.add(Arc::new(model), None, pacer(), None).unwrap();
         let about = asking.models()[0].about("test", None);
         let items: Vec<usize> = (0..40).map(|number| number % 4).collect();
-        let answers = asking.map(&items, |number| about.complete(&question(*number)).unwrap().text);
+        let mut answers = Vec::new();
+        asking.each(
+            &items,
+            |number| about.complete(&question(*number)).unwrap().text,
+            |_, text| answers.push(text),
+        );
         assert_eq!(answers, vec!["yes"; 40]);
         assert_eq!(sent.load(Ordering::SeqCst), 4);
         assert_eq!(asking.ledger().calls(), (4, 36));
@@ -408,7 +409,12 @@ mod tests {
             asking.add(Arc::new(model), Some(price), pacer(), None).unwrap();
             let about = asking.models()[0].about("test", None);
             let items: Vec<usize> = (0..400).collect();
-            let answers = asking.map(&items, |number| about.complete(&question(*number)).is_ok());
+            let mut answers = Vec::new();
+            asking.each(
+                &items,
+                |number| about.complete(&question(*number)).is_ok(),
+                |_, is_ok| answers.push(is_ok),
+            );
             let answered = answers.iter().filter(|ok| **ok).count();
             let lied_high = usage.is_some_and(|usage| usage.prompt == u64::MAX);
             assert!(answered < 400, "{usage:?}");

@@ -10,17 +10,10 @@ use std::sync::mpsc;
 /// Stack of an asking thread: address space, of which only what is touched takes memory.
 const STACK_BYTES: usize = 1 << 20;
 
-/// `items.map(f)`, at most `limit` at once.
-pub fn map<T: Sync, R: Send>(items: &[T], limit: usize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let mut done = Vec::with_capacity(items.len());
-    each(items, limit, f, |_, result| done.push(result));
-    done
-}
-
 /// Calls `f` on every item, at most `limit` at once, and hands the results to `done` with their positions,
 /// in order and as soon as that allows, on the calling thread: what is finished can be written while others
 /// still ask.
-pub fn each<T: Sync, R: Send>(
+pub(super) fn each<T: Sync, R: Send>(
     items: &[T],
     limit: usize,
     f: impl Fn(&T) -> R + Sync,
@@ -78,7 +71,13 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use super::{each, map};
+    use super::each;
+
+    fn map<T: Sync, R: Send>(items: &[T], limit: usize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        let mut done = Vec::new();
+        each(items, limit, f, |_, result| done.push(result));
+        done
+    }
 
     #[test]
     fn answers_come_in_the_order_of_the_items() {

@@ -164,11 +164,6 @@ pub struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// What was set aside.
-    pub fn claim(&self) -> Amount {
-        self.claim
-    }
-
     /// Counts what the question took.
     pub fn settle(mut self, spent: Amount) {
         self.open = false;

@@ -21,25 +21,10 @@ pub(super) const ANSWER_MAX: usize = 16 << 20;
 pub(super) const JSON: &str = "application/json";
 /// Time for a connection to be made.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Time for a whole answer.
+const TIMEOUT: Duration = Duration::from_mins(10);
 /// How long an idle connection is kept: less than servers keep theirs.
 const IDLE: Duration = Duration::from_secs(20);
-
-/// How providers are asked.
-#[derive(Clone)]
-pub struct ClientOptions {
-    /// Time for a whole answer.
-    pub timeout: Duration,
-    /// A budget whose time no request outlives.
-    pub budget: Option<Arc<Budget>>,
-    /// Proxy for hosts that are not this machine, as a URL.
-    pub proxy: Option<Secret<String>>,
-}
-
-impl Default for ClientOptions {
-    fn default() -> Self {
-        Self { timeout: Duration::from_mins(10), budget: None, proxy: None }
-    }
-}
 
 /// A request to a provider.
 pub(super) struct Sending {
@@ -73,31 +58,31 @@ struct Job {
 /// Asks providers, for any number of threads.
 pub struct Client {
     jobs: mpsc::UnboundedSender<Job>,
-    options: ClientOptions,
+    budget: Arc<Budget>,
 }
 
 impl Client {
-    /// Starts the thread.
+    /// Starts the thread. No request outlives the budget's time; `proxy` is for hosts that are not this
+    /// machine, as a URL.
     ///
     /// # Errors
     /// [`ModelError::Unsupported`] where the system gives none.
-    pub fn new(options: ClientOptions) -> Result<Self, ModelError> {
+    pub fn new(budget: Arc<Budget>, proxy: Option<Secret<String>>) -> Result<Self, ModelError> {
         let failed =
             |error: std::io::Error| ModelError::Unsupported(format!("no thread to ask models: {error}"));
         let (jobs, inbox) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let worker = Worker { proxy: options.proxy.clone(), clients: BTreeMap::new() };
+        let worker = Worker { proxy, clients: BTreeMap::new() };
         std::thread::Builder::new()
             .name("models".to_owned())
             .spawn(move || runtime.block_on(worker.serve(inbox)))
             .map_err(failed)?;
-        Ok(Self { jobs, options })
+        Ok(Self { jobs, budget })
     }
 
     /// Sends a request and waits for the whole answer.
     pub(super) fn send(&self, sending: Sending) -> Result<Received, ModelError> {
-        let left = self.options.budget.as_ref().and_then(|budget| budget.time_left());
-        let timeout = left.map_or(self.options.timeout, |left| left.min(self.options.timeout));
+        let timeout = self.budget.time_left().map_or(TIMEOUT, |left| left.min(TIMEOUT));
         let host = sending.host.clone();
         let (reply, answer) = blocking::sync_channel(1);
         let gone = || ModelError::Unsupported(format!("{host}: the thread that asks models has ended"));

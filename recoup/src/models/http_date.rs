@@ -1,5 +1,7 @@
 //! Dates in HTTP headers: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
 
+use crate::calendar::days_from_civil;
+
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -12,15 +14,12 @@ pub(super) fn seconds(text: &str) -> Option<i64> {
     let year: i64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
     let mut clock = words.next()?.split(':').map(|part| part.parse::<i64>().ok());
     let (hours, minutes, seconds) = (clock.next()??, clock.next()??, clock.next()??);
-    if words.next()? != "GMT" || !(1..=31).contains(&day) {
+    // A minute may have a leap second.
+    let is_time = (0..24).contains(&hours) && (0..60).contains(&minutes) && (0..=60).contains(&seconds);
+    if words.next()? != "GMT" || !(1..=31).contains(&day) || !is_time {
         return None;
     }
-    // Days from a civil date (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2014).
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year / 400, year % 400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
-    Some(days * 86_400 + hours * 3600 + minutes * 60 + seconds)
+    Some(days_from_civil(year, month, day) * 86_400 + hours * 3600 + minutes * 60 + seconds)
 }
 
 #[cfg(test)]
@@ -32,7 +31,13 @@ mod tests {
         assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
         assert_eq!(seconds("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
         assert_eq!(seconds("Tue, 29 Feb 2028 12:00:00 GMT"), Some(1_835_438_400));
-        for bad in ["", "soon", "Sun, 99 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT"] {
+        for bad in [
+            "",
+            "soon",
+            "Sun, 99 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49 GMT",
+            "Sun, 06 Nov 1994 9223372036854775807:49:37 GMT",
+        ] {
             assert_eq!(seconds(bad), None, "{bad}");
         }
     }

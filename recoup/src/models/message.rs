@@ -4,20 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::json::Json;
-
-/// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Instructions.
-    System,
-    /// The one who asks.
-    User,
-    /// The model.
-    Assistant,
-    /// A tool's answer.
-    Tool,
-}
+use crate::trajectory::Role;
 
 /// A call of a tool, as a model writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

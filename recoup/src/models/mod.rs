@@ -13,7 +13,7 @@ mod answer;
 #[cfg(feature = "models")]
 mod anthropic;
 mod asking;
-pub mod batch;
+mod batch;
 mod budget;
 pub mod cached;
 mod clock;
@@ -28,7 +28,6 @@ mod script_file;
 mod scripted;
 mod secret;
 mod spec;
-pub mod structured;
 pub mod tokens;
 
 #[cfg(feature = "models")]
@@ -52,9 +51,9 @@ pub use self::clock::{Clock, ManualClock};
 pub use self::estimate::Estimate;
 pub use self::family::family_of;
 #[cfg(feature = "models")]
-pub use self::http::{Client, ClientOptions};
+pub use self::http::Client;
 pub use self::ledger::{Latency, Ledger, LedgerLine};
-pub use self::message::{ChatMessage, ChatReply, ChatRequest, Finish, ModelCall, ReplySchema, Role, Usage};
+pub use self::message::{ChatMessage, ChatReply, ChatRequest, Finish, ModelCall, ReplySchema, Usage};
 #[cfg(feature = "models")]
 pub use self::openai::OpenAiModel;
 #[cfg(feature = "models")]
@@ -68,7 +67,8 @@ pub use self::script_file::{ScriptFile, ScriptFileError};
 pub use self::scripted::ScriptedModel;
 pub use self::secret::Secret;
 pub use self::spec::{ModelSpec, SpecError, Wire};
-use self::spec::{authority, is_loopback};
+use self::spec::{authority, host_name, is_loopback};
+pub use crate::trajectory::Role;
 
 /// Answers conversations.
 pub trait ChatModel: Send + Sync {
@@ -97,9 +97,19 @@ pub struct ModelIdentity {
 }
 
 impl ModelIdentity {
+    /// Provider and model, as records name them (`openai:gpt-4o-mini`).
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.provider, self.model)
+    }
+
     /// Host and port it is reached at; `None` where nothing leaves the machine's memory.
     pub fn host(&self) -> Option<&str> {
         (!self.base_url.is_empty()).then(|| authority(&self.base_url))
+    }
+
+    /// The host's name or address without port and brackets; `None` where nothing leaves the machine's memory.
+    pub fn host_name(&self) -> Option<&str> {
+        self.host().map(host_name)
     }
 
     /// Whether questions stay on this machine.

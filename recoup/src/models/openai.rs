@@ -4,8 +4,7 @@
 //! in another way, from then on: the schema of the answer is asked for strictly, then loosely, then as a
 //! JSON object with a schema, and at last in words.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -14,7 +13,7 @@ use super::answer::{self, Endpoint};
 use super::http::{ANSWER_MAX, Client, JSON, Received, Sending};
 use super::{
     ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelCall, ModelError, ModelIdentity,
-    ReplySchema, Role, Secret, Usage,
+    ReplySchema, Secret, Usage,
 };
 use crate::json::Json;
 
@@ -23,7 +22,7 @@ pub struct OpenAiModel {
     identity: ModelIdentity,
     endpoint: Endpoint,
     client: Arc<Client>,
-    dialect: Dialect,
+    dialect: Mutex<Dialect>,
 }
 
 impl OpenAiModel {
@@ -31,15 +30,19 @@ impl OpenAiModel {
     pub fn new(identity: ModelIdentity, key: Option<Secret<String>>, client: Arc<Client>) -> Self {
         let endpoint = Endpoint::new(&identity.base_url, key);
         // OpenAI's reasoning models refuse the older word, other servers do not know the newer one.
-        let dialect = Dialect { new_limit: (endpoint.host == "api.openai.com").into(), ..Dialect::default() };
-        Self { identity, endpoint, client, dialect }
+        let dialect = Dialect { new_limit: endpoint.host == "api.openai.com", ..Dialect::default() };
+        Self { identity, endpoint, client, dialect: Mutex::new(dialect) }
     }
 }
 
 impl OpenAiModel {
     /// The body of a request.
     pub(super) fn body(&self, request: &ChatRequest) -> Value {
-        self.dialect.body(&self.identity.model, request)
+        self.dialect().body(&self.identity.model, request)
+    }
+
+    fn dialect(&self) -> MutexGuard<'_, Dialect> {
+        self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the body of an answer.
@@ -74,11 +77,18 @@ impl ChatModel for OpenAiModel {
     }
 
     fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        let received = self.client.send(sending(&self.endpoint, "chat/completions", &self.body(request)))?;
+        let spoken = *self.dialect();
+        let body = spoken.body(&self.identity.model, request);
+        let received = self.client.send(sending(&self.endpoint, "chat/completions", &body))?;
         let host = &self.endpoint.host;
         match answer::read::<Completion>(host, &received) {
             Ok(completion) => completion.into_reply(host),
-            Err(error) => Err(self.dialect.adapt(&error, request).unwrap_or(error)),
+            Err(error) => {
+                let Some((next, what)) = spoken.without(&error, request) else { return Err(error) };
+                let mut dialect = self.dialect();
+                *dialect = dialect.join(next);
+                Err(ModelError::Adapted { host: host.clone(), what: what.to_owned() })
+            }
         }
     }
 }
@@ -96,14 +106,15 @@ pub(super) fn sending(endpoint: &Endpoint, path: &str, body: &Value) -> Sending 
     }
 }
 
-/// What a server takes, as far as is known.
-#[derive(Default)]
+/// What a server takes, as far as is known. A request is written by what is known when it leaves, and a refusal
+/// is read by what that request said: many are under way at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Dialect {
     /// How the schema is said: an index of [`SCHEMA_FORMS`].
-    schema_form: AtomicU8,
-    new_limit: AtomicBool,
-    no_temperature: AtomicBool,
-    no_seed: AtomicBool,
+    schema_form: u8,
+    new_limit: bool,
+    no_temperature: bool,
+    no_seed: bool,
 }
 
 /// Ways to say what form the answer must have, from the best.
@@ -111,13 +122,12 @@ const SCHEMA_FORMS: [&str; 4] =
     ["a strict schema", "a schema", "a schema for a JSON object", "a schema but in words"];
 
 impl Dialect {
-    fn body(&self, model: &str, request: &ChatRequest) -> Value {
+    fn body(self, model: &str, request: &ChatRequest) -> Value {
         let mut messages: Vec<Value> = request.messages.iter().map(message).collect();
         let mut body = Map::new();
         body.insert("model".to_owned(), model.into());
-        let form = self.schema_form.load(Ordering::Relaxed);
         if let Some(schema) = &request.schema {
-            match response_format(schema, form) {
+            match response_format(schema, self.schema_form) {
                 Some(format) => {
                     body.insert("response_format".to_owned(), format);
                 }
@@ -125,13 +135,12 @@ impl Dialect {
             }
         }
         body.insert("messages".to_owned(), messages.into());
-        let limit =
-            if self.new_limit.load(Ordering::Relaxed) { "max_completion_tokens" } else { "max_tokens" };
+        let limit = if self.new_limit { "max_completion_tokens" } else { "max_tokens" };
         body.insert(limit.to_owned(), request.max_tokens.into());
-        if !self.no_temperature.load(Ordering::Relaxed) {
+        if !self.no_temperature {
             body.insert("temperature".to_owned(), request.temperature.into());
         }
-        if let Some(seed) = request.seed.filter(|_| !self.no_seed.load(Ordering::Relaxed)) {
+        if let Some(seed) = request.seed.filter(|_| !self.no_seed) {
             body.insert("seed".to_owned(), seed.into());
         }
         if !request.tools.is_empty() {
@@ -140,31 +149,39 @@ impl Dialect {
         Value::Object(body)
     }
 
-    /// Learns from a refusal; `None` where nothing can be left out.
-    fn adapt(&self, error: &ModelError, request: &ChatRequest) -> Option<ModelError> {
-        let ModelError::Status { host, status: 400 | 422, message, .. } = error else { return None };
-        let adapted = |what: &str| Some(ModelError::Adapted { host: host.clone(), what: what.to_owned() });
+    /// How to ask again after a refusal of what this dialect said, and what was refused; `None` where nothing
+    /// can be left out.
+    fn without(self, error: &ModelError, request: &ChatRequest) -> Option<(Self, &'static str)> {
+        let ModelError::Status { status: 400 | 422, message, .. } = error else { return None };
         let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
-        if names(&["max_completion_tokens"]) && !self.new_limit.swap(true, Ordering::Relaxed) {
-            return adapted("`max_tokens`");
+        if names(&["max_completion_tokens"]) && !self.new_limit {
+            return Some((Self { new_limit: true, ..self }, "`max_tokens`"));
         }
-        if names(&["temperature"]) && !self.no_temperature.swap(true, Ordering::Relaxed) {
-            return adapted("this `temperature`");
+        if names(&["temperature"]) && !self.no_temperature {
+            return Some((Self { no_temperature: true, ..self }, "this `temperature`"));
         }
-        if request.seed.is_some() && names(&["seed"]) && !self.no_seed.swap(true, Ordering::Relaxed) {
-            return adapted("`seed`");
+        if request.seed.is_some() && names(&["seed"]) && !self.no_seed {
+            return Some((Self { no_seed: true, ..self }, "`seed`"));
         }
-        let form = self.schema_form.load(Ordering::Relaxed);
-        let last = SCHEMA_FORMS.len() as u8 - 1;
+        let form = self.schema_form;
+        let is_last = usize::from(form) + 1 == SCHEMA_FORMS.len();
         if request.schema.is_some()
-            && form < last
+            && !is_last
             && names(&["response_format", "json_schema", "schema", "json_object", "grammar"])
         {
-            // Others may have learned the same at the same time: one step for all of them.
-            let _ = self.schema_form.compare_exchange(form, form + 1, Ordering::Relaxed, Ordering::Relaxed);
-            return adapted(SCHEMA_FORMS[usize::from(form)]);
+            return Some((Self { schema_form: form + 1, ..self }, SCHEMA_FORMS[usize::from(form)]));
         }
         None
+    }
+
+    /// Both of what two requests have learned.
+    fn join(self, other: Self) -> Self {
+        Self {
+            schema_form: self.schema_form.max(other.schema_form),
+            new_limit: self.new_limit || other.new_limit,
+            no_temperature: self.no_temperature || other.no_temperature,
+            no_seed: self.no_seed || other.no_seed,
+        }
     }
 }
 
@@ -188,13 +205,7 @@ pub(super) fn in_words(schema: &ReplySchema) -> String {
 }
 
 fn message(message: &ChatMessage) -> Value {
-    let role = match message.role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::Tool => "tool",
-    };
-    let mut out = json!({ "role": role, "content": message.content });
+    let mut out = json!({ "role": message.role.as_str(), "content": message.content });
     if !message.calls.is_empty() {
         let call = |call: &ModelCall| {
             json!({
@@ -345,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_server_is_asked_as_it_can_be() {
-        let dialect = Dialect::default();
+        let mut dialect = Dialect::default();
         let request = request();
         let body = dialect.body("m", &request);
         assert_eq!((&body["max_tokens"], &body["seed"]), (&50.into(), &7.into()));
@@ -359,18 +370,30 @@ mod tests {
             "response_format: unknown type json_schema",
             "response_format: no schema, please",
         ] {
-            assert!(dialect.adapt(&refused(complaint), &request).is_some(), "{complaint}");
+            let next = dialect.without(&refused(complaint), &request);
+            dialect = next.unwrap_or_else(|| panic!("{complaint}")).0;
         }
         let body = dialect.body("m", &request);
         let keys: Vec<&String> = body.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["model", "messages", "max_completion_tokens"]);
         assert!(body["messages"][2]["content"].as_str().unwrap().contains(r#"{"type":"object"}"#));
-        assert_eq!(
-            dialect.adapt(&refused("response_format"), &request),
-            None,
-            "nothing is left to leave out"
-        );
-        assert_eq!(dialect.adapt(&refused("the prompt is too long"), &request), None);
+        let nothing = dialect.without(&refused("response_format"), &request);
+        assert_eq!(nothing, None, "nothing is left to leave out");
+        assert_eq!(dialect.without(&refused("the prompt is too long"), &request), None);
+    }
+
+    #[test]
+    fn requests_refused_for_the_same_reason_are_all_asked_again_and_learn_one_step() {
+        let spoken = Dialect::default();
+        let request = request();
+        let mut known = spoken;
+        for complaint in ["'temperature' does not support 0", "response_format: not strict enough"] {
+            for _ in 0..16 {
+                let (next, _) = spoken.without(&refused(complaint), &request).unwrap();
+                known = known.join(next);
+            }
+        }
+        assert_eq!(known, Dialect { schema_form: 1, no_temperature: true, ..spoken });
     }
 
     #[test]

@@ -18,31 +18,20 @@ use self::bucket::Bucket;
 use super::{Clock, ModelError};
 use crate::id::Hash;
 
+/// Most times that one question is sent.
+const ATTEMPTS_MAX: u32 = 6;
+/// Bound of the first pause; it doubles with every attempt.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Longest pause, and longest `Retry-After` that is waited for.
+const PAUSE_MAX: Duration = Duration::from_mins(2);
+
 /// How one provider is asked.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PaceOptions {
     /// Most requests a minute.
     pub requests_per_minute: Option<u32>,
     /// Most tokens a minute, of questions and answers.
     pub tokens_per_minute: Option<u32>,
-    /// Most times that one question is sent.
-    pub attempts_max: u32,
-    /// Bound of the first pause; it doubles with every attempt.
-    pub pause: Duration,
-    /// Longest pause, and longest `Retry-After` that is waited for.
-    pub pause_max: Duration,
-}
-
-impl Default for PaceOptions {
-    fn default() -> Self {
-        Self {
-            requests_per_minute: None,
-            tokens_per_minute: None,
-            attempts_max: 6,
-            pause: Duration::from_millis(500),
-            pause_max: Duration::from_mins(2),
-        }
-    }
 }
 
 struct State {
@@ -56,7 +45,6 @@ struct State {
 /// Keeps to the pace of one provider, for all who ask it.
 pub struct Pacer {
     host: String,
-    options: PaceOptions,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
@@ -80,7 +68,7 @@ impl Pacer {
             paused_until: Duration::ZERO,
             breaker: Breaker::default(),
         };
-        Self { host: host.into(), options, clock, state: Mutex::new(state) }
+        Self { host: host.into(), clock, state: Mutex::new(state) }
     }
 
     /// Sends a question of so many `tokens` until it is answered or trying again is no use. `may_wait`
@@ -114,8 +102,8 @@ impl Pacer {
             attempt += 1;
             // A page where an answer should be is asked for once more, not six times.
             let attempts_max = match error {
-                ModelError::Malformed { .. } => self.options.attempts_max.min(2),
-                _ => self.options.attempts_max,
+                ModelError::Malformed { .. } => ATTEMPTS_MAX.min(2),
+                _ => ATTEMPTS_MAX,
             };
             if !error.is_retryable() || attempt >= attempts_max {
                 return Err(error);
@@ -176,7 +164,7 @@ impl Pacer {
             ModelError::Adapted { .. } => return Some(Duration::ZERO),
             ModelError::Status { retry_after_ms: Some(milliseconds), .. } => {
                 let pause = Duration::from_millis(*milliseconds);
-                if pause > self.options.pause_max {
+                if pause > PAUSE_MAX {
                     return None;
                 }
                 let mut state = self.lock();
@@ -185,11 +173,7 @@ impl Pacer {
             }
             _ => {}
         }
-        let bound = self
-            .options
-            .pause
-            .saturating_mul(1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX))
-            .min(self.options.pause_max);
+        let bound = PAUSE.saturating_mul(1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX)).min(PAUSE_MAX);
         let draw = Hash::of_all(&[b"pause", &seed.0, &attempt.to_le_bytes()]).to_seed();
         Some(bound.mul_f64(draw as f64 / u64::MAX as f64))
     }

@@ -1,7 +1,6 @@
 //! Prices and costs. A cost is a whole number of picodollars, so that sums are exact and a cap is a cap.
 
 use std::fmt;
-use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
 use serde::{Serialize, Serializer};
@@ -26,31 +25,20 @@ impl Cost {
     pub fn to_usd(self) -> f64 {
         self.0 as f64 / DOLLAR
     }
-
-    /// The sum, at most the greatest amount there is.
-    #[must_use]
-    pub fn saturating_add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
 }
 
 impl Add for Cost {
     type Output = Self;
 
+    /// The sum, at most the greatest amount there is.
     fn add(self, other: Self) -> Self {
-        self.saturating_add(other)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Cost {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
-    }
-}
-
-impl Sum for Cost {
-    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
-        costs.fold(Self::default(), Add::add)
     }
 }
 

@@ -64,16 +64,16 @@ impl ProviderBatch {
         let mut landed = Landed::default();
         for batch in self.log.open(&identity.base_url, &identity.model)? {
             let OpenBatch { name, id } = batch;
-            let state = match id {
-                Some(id) => Some(self.get::<Batch>(&format!("batches/{}", word(&id)))?),
-                None => self.find(&name)?,
-            };
-            let Some(state) = state else {
+            let state = if let Some(id) = id {
+                self.get::<Batch>(&format!("batches/{}", word(&id)))?
+            } else if let Some(found) = self.find(&name)? {
+                self.log.sent(&name, &found.id)?;
+                found
+            } else {
                 // It was never sent.
                 self.log.end(&name)?;
                 continue;
             };
-            self.log.sent(&name, &state.id)?;
             if !matches!(state.status.as_str(), "completed" | "failed" | "expired" | "cancelled") {
                 landed.open += 1;
                 continue;
@@ -173,6 +173,10 @@ impl ProviderBatch {
         let mut open: BTreeMap<Hash, UnderWay> =
             questions.into_iter().map(|question| (question.key, question)).collect();
         let received = self.model.send(&format!("files/{file}/content"), JSON, None, FILE_MAX)?;
+        // The batch is there and its answers are gone: its questions may be asked again.
+        if matches!(received.status, 404 | 410) {
+            return Ok(0);
+        }
         if received.status != 200 {
             return self.read::<Value>(&received).map(|_| 0);
         }

@@ -112,12 +112,17 @@ fn is_url(text: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme))
 }
 
-/// Whether a host, with or without a port, is this machine.
-pub(super) fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
+/// A host without its port, and an address without its brackets.
+pub(super) fn host_name(host: &str) -> &str {
+    match host.strip_prefix('[') {
         Some(six) => six.split(']').next().unwrap_or(six),
         None => host.split(':').next().unwrap_or(host),
-    };
+    }
+}
+
+/// Whether a host, with or without a port, is this machine.
+pub(super) fn is_loopback(host: &str) -> bool {
+    let name = host_name(host);
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

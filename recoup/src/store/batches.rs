@@ -1,6 +1,6 @@
 //! Batches: questions that a provider answers together, later, written down before they are sent.
 
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior};
 
 use super::{Replies, StoreError};
 use crate::failpoint::{self, Failpoint};
@@ -81,9 +81,15 @@ impl Replies {
 
 /// Strikes out the questions about a run, so that an answer that is still to come is not kept.
 pub(super) fn forget(connection: &Connection, seq: i64) -> Result<(), StoreError> {
-    let run: Option<Vec<u8>> = connection
-        .query_row("SELECT id FROM trajectory WHERE seq = ?1", [seq], |row| row.get(0))
-        .optional()?;
-    connection.execute("DELETE FROM batch_question WHERE run = ?1 OR run IS NULL", [run])?;
+    connection.execute(
+        "DELETE FROM batch_question WHERE run = (SELECT id FROM trajectory WHERE seq = ?1)",
+        [seq],
+    )?;
+    Ok(())
+}
+
+/// Strikes out the questions that are about no run.
+pub(super) fn forget_unbound(connection: &Connection) -> Result<(), StoreError> {
+    connection.execute("DELETE FROM batch_question WHERE run IS NULL", [])?;
     Ok(())
 }

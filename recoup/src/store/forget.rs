@@ -63,6 +63,7 @@ impl Store {
         split::forget(&transaction, &ties)?;
         if !runs.is_empty() {
             replies::forget_unbound(&transaction)?;
+            batches::forget_unbound(&transaction)?;
         }
         transaction.execute("INSERT OR REPLACE INTO done VALUES(?1, '', 0, 0)", [MARK])?;
         transaction.commit(Failpoint::Forget)?;

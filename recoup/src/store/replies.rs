@@ -226,12 +226,12 @@ pub(super) fn forget(connection: &Connection, seq: i64) -> Result<(), StoreError
          WHERE seq = ?1)",
         [seq],
     )?;
-    connection.execute("DELETE FROM reply_run WHERE reply NOT IN (SELECT id FROM reply)", [])?;
     Ok(())
 }
 
-/// Deletes the answers that are about no run.
+/// After runs were forgotten: deletes what tied their answers to other runs, and the answers that are about no run.
 pub(super) fn forget_unbound(connection: &Connection) -> Result<(), StoreError> {
+    connection.execute("DELETE FROM reply_run WHERE reply NOT IN (SELECT id FROM reply)", [])?;
     connection.execute("DELETE FROM reply WHERE id NOT IN (SELECT reply FROM reply_run)", [])?;
     Ok(())
 }

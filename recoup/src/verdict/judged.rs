@@ -40,7 +40,8 @@ pub struct Judging {
     pub sample: u32,
     /// Whether the last answer was admitted by every gate and member.
     pub admitted: bool,
-    /// The diagnosis, admitted or kept for its step only.
+    /// What the last answer's reviews are about: the diagnosis, admitted or kept for its step only, or the blame
+    /// of somebody other than the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<VerdictId>,
     /// The answers that the proposer gave, in order.
