@@ -1,13 +1,12 @@
 //! Gates S1 to S9: what a diagnosis must satisfy, whoever gave it. Structural and deterministic.
 
 use serde_json::Value;
-use unicode_normalization::UnicodeNormalization as _;
 
 use super::Run;
 use super::schema::violation;
 use super::words::words;
 use crate::json::Json;
-use crate::trajectory::{ArgumentsForm, Part, ToolCall, same_action};
+use crate::trajectory::{ArgumentsForm, Part, ToolCall, folded, same_action};
 use crate::verdict::{Decision, Diagnosis};
 
 /// One gate's word on a diagnosis.
@@ -97,11 +96,6 @@ fn s3_author(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
     } else {
         reject(format!("the node's author is `{}`", node.agent))
     }
-}
-
-/// A name after NFKC and case folding.
-pub(crate) fn folded(name: &str) -> String {
-    name.nfkc().collect::<String>().to_lowercase()
 }
 
 /// At least one citation, and every quote is exactly the bytes it points at.

@@ -42,10 +42,9 @@ fn idle_turns(run: &Run<'_>) -> Vec<bool> {
 
 /// What stands in the messages of a stretch of the branch.
 fn said(run: &Run<'_>, indices: Range<usize>) -> Hash {
-    let nodes = run.branch.nodes().take(indices.end).skip(indices.start);
-    let words = nodes
-        .flat_map(|(_, node)| node.parts.iter().filter_map(Part::as_text))
-        .flat_map(str::split_whitespace);
+    let nodes = run.branch.positions()[indices].iter().map(|at| &run.trajectory.nodes[*at]);
+    let words =
+        nodes.flat_map(|node| node.parts.iter().filter_map(Part::as_text)).flat_map(str::split_whitespace);
     Hash::of(words.collect::<Vec<_>>().join(" ").as_bytes())
 }
 

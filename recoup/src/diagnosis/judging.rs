@@ -31,7 +31,7 @@ pub struct JudgingConfig {
 
 impl JudgingConfig {
     fn models(&self) -> impl Iterator<Item = String> {
-        self.members.iter().map(|member| format!("{}:{}", member.provider, member.model))
+        self.members.iter().map(ModelIdentity::name)
     }
 
     fn producer(&self, prompt_hash: &str, model: &str) -> Producer {
@@ -228,7 +228,7 @@ impl Writer<'_> {
             completion_tokens: judged.spent.usage.completion,
             cost_usd: judged.spent.cost_usd,
         };
-        let producer = self.config.producer(&prompts_hash(), &self.models[0].clone());
+        let producer = self.config.producer(&prompts_hash(), &self.models[0]);
         self.put(producer, &[], Content::Judging(judging));
     }
 }

@@ -10,6 +10,7 @@ use super::{GateReview, Run};
 use crate::json::Json;
 use crate::judges::{Answer, Case, Judge, Misquote, Opinion, Proposal, Refused, Shown, Spent};
 use crate::models::ModelError;
+use crate::redaction::redact;
 use crate::trajectory::{Citation, Status, Trajectory};
 use crate::verdict::{Candidate, Decision, Diagnosis, Finding, Party, Quote};
 
@@ -277,7 +278,8 @@ fn diagnoses(
     let candidate = |restore: bool| {
         proposal.candidate.as_ref().map(|proposed| {
             let arguments = proposed.arguments().unwrap_or_else(|| proposed.arguments.to_value());
-            let arguments = if restore { restored_values(case, arguments) } else { arguments };
+            let arguments =
+                if restore { restored_values(&|text| case.restore(text), arguments) } else { arguments };
             let action = serde_json::json!({ "name": proposed.tool, "arguments": arguments });
             let rationale = &proposed.rationale;
             Candidate {
@@ -315,18 +317,19 @@ pub fn restored(run: &Trajectory, candidate: Candidate) -> Candidate {
     if !candidate.action.as_str().contains('<') {
         return candidate;
     }
-    let action = restored_values(&Case::new(run, &[], false), candidate.action.to_value());
+    let placeholders = redact(run).placeholders;
+    let action = restored_values(&|text| placeholders.restore(text), candidate.action.to_value());
     Candidate { action: Json::from_foreign(&action.to_string()), ..candidate }
 }
 
 /// The values of arguments with what placeholders stand for.
-fn restored_values(case: &Case<'_>, value: serde_json::Value) -> serde_json::Value {
+fn restored_values(restore: &dyn Fn(&str) -> String, value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
-        Value::String(text) => Value::String(case.restore(&text)),
-        Value::Array(items) => items.into_iter().map(|item| restored_values(case, item)).collect(),
+        Value::String(text) => Value::String(restore(&text)),
+        Value::Array(items) => items.into_iter().map(|item| restored_values(restore, item)).collect(),
         Value::Object(members) => {
-            members.into_iter().map(|(key, member)| (key, restored_values(case, member))).collect()
+            members.into_iter().map(|(key, member)| (key, restored_values(restore, member))).collect()
         }
         other => other,
     }

@@ -3,7 +3,6 @@
 //! Rows go to a temporary file in the same folder that is renamed at the end, so a reader never sees
 //! half an export and an interrupted one leaves the last whole one standing.
 
-use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +13,7 @@ use tempfile::NamedTempFile;
 use super::{Built, Exporter, Manifest};
 use crate::artifact::Provenance;
 use crate::failpoint::{self, Failpoint};
+use crate::id::hexadecimal;
 use crate::redaction::{Redacted, leftovers};
 use crate::views::{Deduplicator, Exclusion};
 
@@ -141,9 +141,7 @@ impl<'a> ExportWriter<'a> {
     /// # Errors
     /// When they cannot be written; what stood there before then still does.
     pub fn finish(mut self) -> Result<Manifest, ExportError> {
-        for byte in self.hasher.finalize() {
-            let _ = write!(self.manifest.sha256, "{byte:02x}");
-        }
+        self.manifest.sha256 = hexadecimal(&self.hasher.finalize());
         let failed = |path: &Path, source| ExportError::Io { path: path.to_owned(), source };
         let rows = self.rows.into_inner().map_err(|error| failed(&self.rows_path, error.into_error()))?;
         place(rows, &self.rows_path, Failpoint::Rows).map_err(|source| failed(&self.rows_path, source))?;

@@ -98,7 +98,9 @@ fn label(row: &mut Object<'_>, nodes: usize) -> Option<ReferenceLabel> {
         native.push((key, raw.into()));
         Some(super::value::text_or_source(raw))
     };
-    let (step, agent, reason) = (take(STEPS)?, take(AGENTS), take(REASONS));
+    // Without a step there is no label, and what stands beside it is still an answer.
+    let (step, agent, reason) = (take(STEPS), take(AGENTS), take(REASONS));
+    let step = step?;
     Some(ReferenceLabel {
         source: FORMAT.to_owned(),
         index_base: 0,

@@ -2,12 +2,10 @@
 
 use memchr::memmem;
 
-use unicode_normalization::UnicodeNormalization as _;
-
 use super::shown::{self, Misquote, Shown, show};
 use crate::id::Hash;
 use crate::redaction::{Redacted, redact, redact_text};
-use crate::trajectory::{Citation, Node, Part, Trajectory};
+use crate::trajectory::{Citation, Node, Part, Trajectory, folded};
 
 /// Digits of the mark.
 const MARK_DIGITS: usize = 12;
@@ -116,52 +114,11 @@ impl<'a> Case<'a> {
     /// Puts back what placeholders in an answer stand for. For the gates and for execution only: what
     /// comes out is never written.
     pub fn restore(&self, text: &str) -> String {
-        let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(start) = rest.find('<') {
-            out.push_str(&rest[..start]);
-            rest = &rest[start..];
-            let end = rest.find('>').map_or(0, |end| end + 1);
-            let value = (4..=40).contains(&end).then(|| self.value(&rest[..end])).flatten();
-            if let Some(value) = value {
-                out.push_str(&value);
-                rest = &rest[end..];
-            } else {
-                out.push('<');
-                rest = &rest[1..];
-            }
-        }
-        out + rest
-    }
-
-    /// What a placeholder stands for: the original's bytes where the redacted run holds it.
-    fn value(&self, placeholder: &str) -> Option<String> {
-        let inner = placeholder.strip_prefix('<')?.strip_suffix('>')?;
-        let is_one =
-            inner.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-        if !is_one {
-            return None;
-        }
-        let place = |node: usize, path: Vec<usize>, part: &Part| {
-            let start = memmem::find(part.cited_text()?.as_bytes(), placeholder.as_bytes())?;
-            let at = Citation { node, part_path: path, start, end: start + placeholder.len() };
-            let original = self.redacted.map.to_original(&at);
-            original.quote(self.run).ok().filter(|value| *value != placeholder).map(str::to_owned)
-        };
-        self.redacted.trajectory.nodes.iter().enumerate().find_map(|(position, node)| {
-            node.parts.iter().enumerate().find_map(|(at, part)| match part {
-                Part::ToolResult(result) => {
-                    let mut inner = result.parts.iter().enumerate();
-                    inner.find_map(|(inner, part)| place(position, vec![at, inner], part))
-                }
-                part => place(position, vec![at], part),
-            })
-        })
+        self.redacted.placeholders.restore(text)
     }
 
     /// Whether a name is the one that was shown for the author of a node, up to form and case.
     pub fn is_shown_agent(&self, position: usize, named: &str) -> bool {
-        let folded = |name: &str| name.nfkc().collect::<String>().to_lowercase();
         let node = self.redacted.trajectory.nodes.get(position);
         node.is_some_and(|node| {
             let shown = shown::name(&node.agent);

@@ -52,7 +52,7 @@ impl JudgeConfig {
     }
 
     fn proposing(&self, case: &Case<'_>, refused: &[Refused], tokens: usize) -> (ChatRequest, Shown) {
-        let shown = case.show(tokens * TOKEN_BYTES, refused.last().map_or(&[], |last| &last.cited));
+        let shown = case.show(budget(tokens), refused.last().map_or(&[], |last| &last.cited));
         let mut messages = vec![ChatMessage::system(DIAGNOSE.text), ChatMessage::user(shown.text.as_str())];
         for refused in refused {
             let kept = refused.answer.floor_char_boundary(REFUSED_BYTES);
@@ -73,11 +73,15 @@ impl JudgeConfig {
     }
 }
 
+/// Bytes of a record in so many tokens, of which there are [`WINDOW_TOKENS_MIN`] at least.
+fn budget(tokens: usize) -> usize {
+    tokens.max(WINDOW_TOKENS_MIN).saturating_mul(TOKEN_BYTES)
+}
+
 impl<'a> ModelJudge<'a> {
     /// Makes a judge of a model.
     pub fn new(model: Box<dyn ChatModel + 'a>, config: JudgeConfig) -> Self {
-        let window_tokens = config.window_tokens.max(WINDOW_TOKENS_MIN);
-        Self { model, config: JudgeConfig { window_tokens, ..config } }
+        Self { model, config }
     }
 
     /// Asks, with half the record where the model says that it is too much.
@@ -120,7 +124,7 @@ impl Judge for ModelJudge<'_> {
         cited: &[Citation],
     ) -> Result<Answer<Opinion>, ModelError> {
         let (reply, shown, spent) = self.ask(|tokens| {
-            let shown = case.show(tokens * TOKEN_BYTES, cited);
+            let shown = case.show(budget(tokens), cited);
             let user = format!("{}{}", shown.text, told(case, proposal));
             let messages = vec![ChatMessage::system(REVIEW.text), ChatMessage::user(user)];
             (self.config.request(messages, &REVIEW, opinion_schema()), shown)

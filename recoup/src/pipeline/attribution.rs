@@ -1,8 +1,11 @@
 //! Attribution measured on a project: its labelled runs, or its swept ones, against what the rules blame.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::PipelineError;
+use super::siblings::successes;
 use crate::diagnosis::{Blamed, DiagnosisConfig, blamed};
 use crate::evaluation::attribution::{
     Agreement, Attribution, Case, Flipped, GivenPredictions, Origin, Prediction, Truth, agreement, score,
@@ -11,7 +14,7 @@ use crate::id::TrajectoryId;
 use crate::parallel;
 use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Row, Store, StoreError};
-use crate::trajectory::{Status, Trajectory};
+use crate::trajectory::Trajectory;
 use crate::verdict::{Content, ReferenceLabel, Side};
 
 /// Runs of one parallel batch.
@@ -54,13 +57,14 @@ pub fn attribution(
     reporter: &mut dyn Reporter,
 ) -> Result<Attribution, PipelineError> {
     let filter = Filter { split: config.side.map(|side| side.as_str().to_owned()), ..Filter::default() };
-    let mut labelled = Vec::new();
-    for row in store.list(&filter, Page::ALL)? {
-        let labels = reference_labels(store, row.id)?;
-        if !labels.is_empty() {
-            labelled.push((row, labels));
+    let mut labels: BTreeMap<TrajectoryId, Vec<ReferenceLabel>> = BTreeMap::new();
+    for (_, verdict) in store.of_kind("reference_label")? {
+        if let Content::ReferenceLabel(label) = verdict.content {
+            labels.entry(verdict.subject).or_default().push(label);
         }
     }
+    let rows = store.list(&filter, Page::ALL)?.into_iter();
+    let labelled: Vec<_> = rows.filter_map(|row| labels.remove(&row.id).map(|own| (row, own))).collect();
     reporter.stage("attribute", Some(labelled.len() as u64));
     let mut cases = Vec::with_capacity(labelled.len());
     for batch in labelled.chunks(BATCH_RUNS) {
@@ -128,15 +132,9 @@ struct Work {
 
 impl Work {
     fn load(store: &Store, row: &Row) -> Result<Self, StoreError> {
-        let filter = Filter {
-            task: Some(row.task.0.clone()),
-            outcome: Some(Status::Success.as_str().to_owned()),
-            ..Filter::default()
-        };
-        let most = DiagnosisConfig::default().siblings_max as u64 + 1;
-        let ids = store.list(&filter, Page { offset: 0, limit: most })?.into_iter().map(|row| row.id);
-        let siblings = ids.filter(|id| *id != row.id).map(|id| store.effective(id));
-        Ok(Self { run: store.effective(row.id)?, siblings: siblings.collect::<Result<_, _>>()? })
+        let mut siblings = successes(store, &row.task)?;
+        siblings.retain(|sibling| sibling.id != row.id);
+        Ok(Self { run: store.effective(row.id)?, siblings })
     }
 
     /// Whom the rules blame.
@@ -172,12 +170,4 @@ fn case(work: &Work, labels: &[ReferenceLabel], given: Option<&GivenPredictions>
         }),
     };
     Some(case)
-}
-
-fn reference_labels(store: &Store, id: TrajectoryId) -> Result<Vec<ReferenceLabel>, StoreError> {
-    let labels = store.verdicts(id)?.into_iter().filter_map(|verdict| match verdict.content {
-        Content::ReferenceLabel(label) => Some(label),
-        _ => None,
-    });
-    Ok(labels.collect())
 }

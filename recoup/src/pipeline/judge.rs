@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
@@ -102,10 +102,9 @@ pub struct Judging {
     pub quality: Option<Quality>,
 }
 
-/// A run on its way to the panel.
-struct Work {
+/// A run with what the rules say of it.
+struct Loaded {
     run: Trajectory,
-    sample: u32,
     blame: Option<Blame>,
     class: Option<FailureClass>,
     findings: Vec<Finding>,
@@ -117,7 +116,13 @@ struct Back {
     sample: u32,
 }
 
-impl Work {
+/// A run on its way to the panel.
+struct Work {
+    loaded: Arc<Loaded>,
+    sample: u32,
+}
+
+impl Loaded {
     /// The run made ready, what is cited by findings that nothing made up for kept in sight.
     fn case(&self, plan: &JudgingPlan<'_>) -> Case<'_> {
         let open = self.findings.iter().filter(|finding| finding.resolved_at.is_none());
@@ -198,9 +203,10 @@ fn feed(
     reporter: &mut dyn Reporter,
 ) -> Result<(), StoreError> {
     for id in ids {
-        for sample in 0..plan.repeats.max(1) {
-            let Some(work) = load(store, *id, sample)? else { break };
-            if give.send(work).is_err() {
+        let loaded = load(store, *id)?.map(Arc::new);
+        for (sample, loaded) in (0..plan.repeats.max(1)).zip(std::iter::repeat(loaded)) {
+            let Some(loaded) = loaded else { break };
+            if give.send(Work { loaded, sample }).is_err() {
                 return Ok(());
             }
         }
@@ -211,8 +217,8 @@ fn feed(
     Ok(())
 }
 
-/// A run with what the rules say of it.
-fn load(store: &Store, id: TrajectoryId, sample: u32) -> Result<Option<Work>, StoreError> {
+/// Loads a run; `None` where no agent spoke in it.
+fn load(store: &Store, id: TrajectoryId) -> Result<Option<Loaded>, StoreError> {
     let run = store.effective(id)?;
     let (mut blame, mut class, mut findings) = (None, None, Vec::new());
     for verdict in store.verdicts(id)?.into_iter().filter(|verdict| verdict.producer.name == "rules") {
@@ -224,24 +230,25 @@ fn load(store: &Store, id: TrajectoryId, sample: u32) -> Result<Option<Work>, St
             _ => {}
         }
     }
-    Ok(triage::has_agent_turn(&run).then_some(Work { run, sample, blame, class, findings }))
+    Ok(triage::has_agent_turn(&run).then_some(Loaded { run, blame, class, findings }))
 }
 
-fn ask(work: &Work, plan: &JudgingPlan<'_>, now: &str) -> Back {
-    let run = &work.run;
-    let case = work.case(plan);
+fn ask(Work { loaded, sample }: &Work, plan: &JudgingPlan<'_>, now: &str) -> Back {
+    let (run, sample) = (&loaded.run, *sample);
+    let case = loaded.case(plan);
     let index = Run::new(run, &[], &DiagnosisConfig::default());
     // A harness that says how the run ended has said whose it was; the rules pass that on.
     let is_agents =
-        work.blame.as_ref().is_some_and(|blame| blame.rule == "termination" && blame.party == Party::Agent);
-    let panel = (plan.panel)(run.id, work.sample);
-    let config = config(plan, work.sample);
-    let outcome = judge(&case, &index, &panel, Known { findings: &work.findings, is_agents }).map(|judged| {
-        let known = (work.blame.as_ref(), work.class.as_ref());
-        let verdicts = judging_verdicts(run, &judged, known, &config, now);
-        (judged, verdicts)
-    });
-    Back { outcome, sample: work.sample }
+        loaded.blame.as_ref().is_some_and(|blame| blame.rule == "termination" && blame.party == Party::Agent);
+    let panel = (plan.panel)(run.id, sample);
+    let config = config(plan, sample);
+    let outcome =
+        judge(&case, &index, &panel, Known { findings: &loaded.findings, is_agents }).map(|judged| {
+            let known = (loaded.blame.as_ref(), loaded.class.as_ref());
+            let verdicts = judging_verdicts(run, &judged, known, &config, now);
+            (judged, verdicts)
+        });
+    Back { outcome, sample }
 }
 
 fn config(plan: &JudgingPlan<'_>, sample: u32) -> JudgingConfig {
@@ -250,19 +257,12 @@ fn config(plan: &JudgingPlan<'_>, sample: u32) -> JudgingConfig {
 
 /// How many runs a panel could judge, and those that it is to judge, in import order.
 fn chosen(store: &Store, plan: &JudgingPlan<'_>) -> Result<(u64, Vec<TrajectoryId>), StoreError> {
-    let judged = |id: TrajectoryId| {
-        let verdicts = store.verdicts(id)?;
-        Ok::<_, StoreError>(
-            (0..plan.repeats.max(1)).all(|sample| is_judged(&verdicts, &config(plan, sample))),
-        )
-    };
     let mut ids = Vec::new();
     for row in store.list(&Filter::default(), Page::ALL)? {
         let is_agents = match row.blame.as_deref() {
             Some(party) => party == Party::Agent.as_str() || party == Party::Unknown.as_str(),
             None => true,
         };
-        // A judge may have moved the blame; what the harness and the rules call the agent's stays to judge.
         let named = plan.only.as_ref().is_some_and(|only| only.contains(&row.id));
         let wanted = if plan.only.is_some() { named } else { is_agents };
         if row.outcome != Status::Success.as_str() && wanted {
@@ -271,13 +271,14 @@ fn chosen(store: &Store, plan: &JudgingPlan<'_>) -> Result<(u64, Vec<TrajectoryI
     }
     let pool = ids.len() as u64;
     if plan.resume {
-        let mut left = Vec::new();
-        for id in ids {
-            if !judged(id)? {
-                left.push(id);
-            }
+        let mut judgings: BTreeMap<TrajectoryId, Vec<Verdict>> = BTreeMap::new();
+        for (_, verdict) in store.of_kind("judging")? {
+            judgings.entry(verdict.subject).or_default().push(verdict);
         }
-        ids = left;
+        ids.retain(|id| {
+            let own = judgings.get(id).map_or(&[][..], Vec::as_slice);
+            !(0..plan.repeats.max(1)).all(|sample| is_judged(own, &config(plan, sample)))
+        });
     }
     if let Some(sample) = plan.sample.filter(|sample| *sample < ids.len()) {
         let mut drawn: Vec<(Hash, usize)> =
@@ -304,10 +305,11 @@ pub fn first_questions<E: From<StoreError>>(
 ) -> Result<(), E> {
     let (_, ids) = chosen(store, plan)?;
     for id in ids {
+        let Some(loaded) = load(store, id)? else { continue };
+        let mut question = plan.asking.first_question(&loaded.case(plan));
         for sample in 0..plan.repeats.max(1) {
-            let Some(work) = load(store, id, sample)? else { break };
-            let asking = JudgeConfig { sample, ..plan.asking };
-            each(id, &asking.first_question(&work.case(plan)))?;
+            question.sample = sample;
+            each(id, &question)?;
         }
     }
     Ok(())
@@ -323,8 +325,7 @@ struct Counts {
 
 impl Counts {
     fn new(plan: &JudgingPlan<'_>, pool: u64) -> Self {
-        let panel =
-            plan.members.iter().map(|member| format!("{}:{}", member.provider, member.model)).collect();
+        let panel = plan.members.iter().map(ModelIdentity::name).collect();
         Self {
             done: Diagnosing::default(),
             judging: Judging { panel, pool, ..Judging::default() },

@@ -83,6 +83,12 @@ pub fn replayable(store: &Store) -> Result<Vec<TrajectoryId>, StoreError> {
     Ok(ids)
 }
 
+/// Whether this version has replayed a run in its environment.
+fn is_replayed(store: &Store, id: TrajectoryId) -> Result<bool, StoreError> {
+    let pair = store.current(id, "replay_pair")?.filter(|pair| pair.producer.version == REPLAY_VERSION);
+    Ok(pair.is_some_and(|pair| matches!(pair.content, Content::ReplayPair(it) if it.unsupported.is_none())))
+}
+
 /// The main job's replay: failures that nobody has replayed yet and whose environment is known in their
 /// very version, up to [`AUTOMATIC_MAX`] of them a call, the first [`SWEPT_MAX`] with their curves. One
 /// whose version is not here stays pending, until a call that knows it.
@@ -105,7 +111,10 @@ pub(super) fn replay_known(
             }
             let Some(reference) = store.environment(*id)? else { continue };
             if worlds.knows(&reference) {
-                ids.push(*id);
+                // A group stays pending for its runs of other versions; those that are done are not done again.
+                if !is_replayed(store, *id)? {
+                    ids.push(*id);
+                }
             } else {
                 missing |= reference.version.is_some();
             }
@@ -247,8 +256,11 @@ impl Work {
             match verdict.content {
                 // The current one of a kind comes first.
                 Content::Diagnosis(mut diagnosis) if work.diagnosis.is_none() => {
-                    diagnosis.candidate =
-                        diagnosis.candidate.map(|candidate| diagnosis::restored(&work.run, candidate));
+                    // Only a model was shown placeholders, and can have written them.
+                    if verdict.producer.model.is_some() {
+                        diagnosis.candidate =
+                            diagnosis.candidate.map(|candidate| diagnosis::restored(&work.run, candidate));
+                    }
                     work.diagnosis = Some((verdict.id, diagnosis));
                 }
                 Content::ReplayPair(pair) => work.pairs.push((verdict.id, pair)),

@@ -84,7 +84,10 @@ pub fn review_sample(
 ) -> Result<Vec<TrajectoryId>, StoreError> {
     let mut judged: BTreeMap<TrajectoryId, bool> = BTreeMap::new();
     for (_, verdict) in store.of_kind("judging")? {
-        if let Content::Judging(judging) = &verdict.content {
+        if let Content::Judging(judging) = &verdict.content
+            && judging.sample == 0
+            && !judging.with_ground_truth
+        {
             judged.entry(verdict.subject).or_insert(judging.admitted);
         }
     }

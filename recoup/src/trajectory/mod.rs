@@ -28,6 +28,7 @@ mod seal;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization as _;
 
 pub use self::action::same_action;
 pub use self::body::{Body, body_bytes, body_from_bytes, chain};
@@ -146,6 +147,11 @@ pub struct Budget {
     /// Most wall time, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+}
+
+/// A name after NFKC and case folding: two agents' names that mean one are equal so.
+pub(crate) fn folded(name: &str) -> String {
+    name.nfkc().collect::<String>().to_lowercase()
 }
 
 /// Someone who acts in a run.

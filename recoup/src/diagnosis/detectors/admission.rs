@@ -1,5 +1,6 @@
 //! A change that the agent itself later calls a mistake.
 
+use super::claims::cite;
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::effects::Effect;
 use crate::diagnosis::run::Message;
@@ -57,14 +58,13 @@ impl Detector for AdmittedMistake {
 /// Where a message admits a mistake, as a statement.
 fn admission(message: &Message<'_>) -> Option<Citation> {
     let lower = message.text.to_ascii_lowercase();
-    let form = ADMISSIONS.iter().find(|form| lower.contains(*form))?;
-    let start = lower.find(form)?;
+    let start = ADMISSIONS.iter().find_map(|form| lower.find(form))?;
     let sentence = lower[..start].rfind(['.', '!', '?', '\n']).map_or(0, |stop| stop + 1);
     if lower[sentence..start].split_whitespace().any(|word| matches!(word, "if" | "unless" | "whether")) {
         return None;
     }
     let end = lower[start..].find(['.', '!', '\n']).map_or(lower.len(), |stop| start + stop);
-    Some(Citation { node: message.node, part_path: vec![message.part], start, end })
+    Some(cite(message, start..end))
 }
 
 #[cfg(test)]

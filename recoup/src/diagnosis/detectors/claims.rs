@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::doings::undone;
+use super::doings::{doers, undone};
 use super::{Detector, Run, finding, quoted_at};
 use crate::diagnosis::actions::Action;
 use crate::diagnosis::effects::{CLAIMS, Effect, words};
@@ -39,8 +39,10 @@ impl Detector for ClaimedAction {
         if !run.actions.iter().any(|action| action.is_call) {
             return;
         }
+        let doers = doers(run);
         for message in &run.messages {
-            if let Some(doing) = undone(run, message) {
+            let lower = message.text.to_ascii_lowercase();
+            if let Some(doing) = undone(run, message, &lower, &doers) {
                 let made = run
                     .actions
                     .iter()
@@ -51,7 +53,7 @@ impl Detector for ClaimedAction {
                 continue;
             }
             let claim = CLAIMS.iter().find_map(|(participle, verbs)| {
-                let range = claim(message.text, participle, true)?;
+                let range = claim(&lower, participle, true)?;
                 let before = || run.actions.iter().take_while(|action| action.index < message.index);
                 // A refused attempt is another fault; what an observation or the user says is no claim.
                 let tried =
@@ -122,7 +124,7 @@ fn unmade_look(detector: &dyn Detector, run: &Run<'_>) -> Option<Finding> {
 }
 
 /// A range of a message's text.
-fn cite(message: &Message<'_>, range: Range<usize>) -> Citation {
+pub(super) fn cite(message: &Message<'_>, range: Range<usize>) -> Citation {
     let part_path = vec![message.part];
     Citation { node: message.node, part_path, start: range.start, end: range.end }
 }
@@ -135,16 +137,16 @@ fn is_named_for(action: &Action<'_>, verbs: &[&str]) -> bool {
 /// Where a text claims the success of a change by a tool of this name.
 pub(super) fn claim_of_success(tool: &str, text: &str) -> Option<Range<usize>> {
     let verbs = words(tool);
+    let lower = text.to_ascii_lowercase();
     CLAIMS
         .iter()
         .filter(|(_, tools)| tools.first().is_some_and(|first| verbs.iter().any(|verb| verb == first)))
-        .find_map(|(participle, _)| claim(text, participle, false))
+        .find_map(|(participle, _)| claim(&lower, participle, false))
 }
 
 /// `has been [successfully] cancelled`, as a statement: no question, condition, negation or plan in its
-/// sentence. `by_agent` asks for a form by which the agent speaks of its own doing.
-pub(super) fn claim(text: &str, participle: &str, by_agent: bool) -> Option<Range<usize>> {
-    let lower = text.to_ascii_lowercase();
+/// sentence. The text comes in ASCII lower case, which moves no character; `by_agent` asks for a form by which the agent speaks of its own doing.
+pub(super) fn claim(lower: &str, participle: &str, by_agent: bool) -> Option<Range<usize>> {
     for at in memchr::memmem::find_iter(lower.as_bytes(), participle) {
         let end = at + participle.len();
         if lower[end..].starts_with(|c: char| c.is_alphanumeric()) {
@@ -179,7 +181,7 @@ pub(super) fn claim(text: &str, participle: &str, by_agent: bool) -> Option<Rang
             continue;
         }
         let start = at - (lead.len() - adverb.len()) - auxiliary.len();
-        return (text.is_char_boundary(start) && text.is_char_boundary(end)).then_some(start..end);
+        return (lower.is_char_boundary(start) && lower.is_char_boundary(end)).then_some(start..end);
     }
     None
 }

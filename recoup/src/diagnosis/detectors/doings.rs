@@ -37,12 +37,24 @@ pub(super) struct Doing {
     about: Vec<u64>,
 }
 
-/// The first doing of a message that no earlier call did and no observation reports.
-pub(super) fn undone(run: &Run<'_>, message: &Message<'_>) -> Option<Doing> {
-    run.trajectory.tools.iter().filter(|tool| effect(&tool.name) != Effect::Read).find_map(|tool| {
-        let verb = words(&tool.name).into_iter().next()?;
-        let range = participles(&verb).iter().find_map(|participle| claim(message.text, participle, true))?;
-        let doing = Doing { about: about(message.text, range.end), range, verb };
+/// The verbs of the tools offered that do more than look, each with the forms of its participle.
+pub(super) fn doers(run: &Run<'_>) -> Vec<(String, Vec<String>)> {
+    let tools = run.trajectory.tools.iter().filter(|tool| effect(&tool.name) != Effect::Read);
+    let verbs = tools.filter_map(|tool| words(&tool.name).into_iter().next());
+    verbs.map(|verb| (verb.clone(), participles(&verb))).collect()
+}
+
+/// The first doing of a message, whose text in ASCII lower case is `lower`, that no earlier call did and no
+/// observation reports.
+pub(super) fn undone(
+    run: &Run<'_>,
+    message: &Message<'_>,
+    lower: &str,
+    doers: &[(String, Vec<String>)],
+) -> Option<Doing> {
+    doers.iter().find_map(|(verb, participles)| {
+        let range = participles.iter().find_map(|participle| claim(lower, participle, true))?;
+        let doing = Doing { about: about(message.text, range.end), range, verb: verb.clone() };
         let mut before = run.actions.iter().take_while(|action| action.index < message.index);
         (!before.any(|action| doing.is_done_by(action) || doing.is_reported_by(action))).then_some(doing)
     })

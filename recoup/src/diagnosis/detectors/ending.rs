@@ -104,7 +104,8 @@ pub(in crate::diagnosis) fn closing_turn<'a>(run: &'a Run<'_>) -> Option<&'a Ste
     let end = silent[at..].iter().find(|step| !asks(step)).or_else(|| silent.last())?;
     // What is only said again was the end the first time.
     let says = |step: &Step| run.trajectory.nodes[step.node].text();
-    silent.iter().find(|step| says(step) == says(end))
+    let last = says(end);
+    silent.iter().find(|step| says(step) == last)
 }
 
 /// Whether a text asks something that the work waits for; `anything else?` is a farewell.

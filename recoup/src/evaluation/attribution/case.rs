@@ -1,6 +1,6 @@
 //! A case: one labelled run, what the label says of it and what was predicted.
 
-use crate::diagnosis::gates::folded;
+use crate::trajectory::folded;
 use crate::trajectory::{Role, Trajectory};
 use crate::verdict::ReferenceLabel;
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{Case, Expected, Floor, Margins, Speaker, margin};
-use crate::diagnosis::gates::folded;
+use crate::trajectory::folded;
 
 /// Constant message indices that are tried, 0-based: 0 to this one.
 const CONSTANT_MAX: usize = 5;

@@ -117,8 +117,7 @@ fn gates(counts: &mut BTreeMap<String, GateCount>, verdicts: &[Verdict], judging
         .iter()
         .filter(|verdict| match &verdict.content {
             Content::RejectedAnswer(answer) => answer.attempt == last && answer.sample == judging.sample,
-            Content::Diagnosis(_) => judging.diagnosis == Some(verdict.id),
-            Content::Blame(_) => judging.diagnosis.is_none() && verdict.producer.name == "judge",
+            Content::Diagnosis(_) | Content::Blame(_) => judging.diagnosis == Some(verdict.id),
             _ => false,
         })
         .map(|verdict| verdict.id)
