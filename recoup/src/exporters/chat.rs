@@ -5,17 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::Refusal;
 use crate::json::Json;
-use crate::trajectory::{Part, Role, ToolCall, ToolResult, Trajectory};
+use crate::trajectory::{Part, Role, Tool, ToolCall, ToolResult};
 use crate::views::{Example, Message};
 
 /// The conversation of an example. A message with several tool results becomes several.
-pub(super) fn chat_messages(example: &Example, run: &Trajectory) -> Result<Vec<Value>, Refusal> {
+pub(super) fn chat_messages(example: &Example) -> Result<Vec<Value>, Refusal> {
     let mut chat = Chat { out: Vec::new(), open_calls: Vec::new() };
-    if example.context.first().is_some_and(|first| first.role != Role::System)
-        && let Some(prompt) = own_system_prompt(example, run)
-    {
-        chat.out.push(plain("system", prompt));
-    }
     for message in &example.context {
         match message.role {
             Role::Assistant => chat.assistant(message)?,
@@ -28,16 +23,16 @@ pub(super) fn chat_messages(example: &Example, run: &Trajectory) -> Result<Vec<V
 /// Offered tools as a JSON text, `null` without any.
 ///
 /// A text, because schemas of different tools have no common columns; TRL reads it with `json.loads`.
-pub(super) fn tools_text(run: &Trajectory) -> String {
-    tools(run).map_or_else(|| "null".to_owned(), |tools| Value::Array(tools).to_string())
+pub(super) fn tools_text(example: &Example) -> String {
+    tools(example).map_or_else(|| "null".to_owned(), |tools| Value::Array(tools).to_string())
 }
 
 /// Offered tools, as chat-completion APIs name them; `None` without any.
-pub(super) fn tools(run: &Trajectory) -> Option<Vec<Value>> {
-    if run.tools.is_empty() {
+pub(super) fn tools(example: &Example) -> Option<Vec<Value>> {
+    if example.tools.is_empty() {
         return None;
     }
-    let tool = |tool: &crate::trajectory::Tool| {
+    let tool = |tool: &Tool| {
         let parameters = tool
             .parameters
             .as_ref()
@@ -46,13 +41,7 @@ pub(super) fn tools(run: &Trajectory) -> Option<Vec<Value>> {
             "name": tool.name, "description": tool.description, "parameters": parameters,
         }})
     };
-    Some(run.tools.iter().map(tool).collect())
-}
-
-/// The system prompt that the source keeps apart from the messages, of the first agent to speak.
-fn own_system_prompt<'a>(example: &Example, run: &'a Trajectory) -> Option<&'a str> {
-    let speaker = example.context.iter().find(|message| message.role == Role::Assistant)?;
-    run.agents.iter().find(|agent| agent.name == speaker.agent)?.system_prompt.as_deref()
+    Some(example.tools.iter().map(tool).collect())
 }
 
 struct Chat {
@@ -219,12 +208,13 @@ mod tests {
             licence: "own".to_owned(),
             side: Side::Train,
         };
-        let example = Example::new(Message::of_branch(&run.main_branch()), Vec::new(), lineage);
+        let example =
+            Example::new(Message::of_branch(run, &run.main_branch()), Vec::new().into(), Vec::new(), lineage);
         let field = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
         let line = |message: serde_json::Value| {
             ["role", "name", "content"].map(|key| field(&message[key])).join(" ")
         };
-        Ok(chat_messages(&example, run)?.into_iter().map(line).collect())
+        Ok(chat_messages(&example)?.into_iter().map(line).collect())
     }
 
     fn run(nodes: Vec<Node>) -> Trajectory {

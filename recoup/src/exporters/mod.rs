@@ -22,7 +22,6 @@ pub use self::trl_messages::TrlMessages;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
 pub use self::writer::{ExportError, ExportWriter};
 pub(crate) use self::writer::{PARTIAL, partial, place};
-use crate::trajectory::Trajectory;
 use crate::views::{Example, StepMaskedSft, SuccessSft, View};
 
 /// Writes one format of training rows.
@@ -34,11 +33,11 @@ pub trait Exporter: Sync {
     ///
     /// # Errors
     /// When the format cannot carry the example exactly.
-    fn row(&self, example: &Example, run: &Trajectory) -> Result<Value, Refusal>;
+    fn row(&self, example: &Example) -> Result<Value, Refusal>;
 
     /// The rows of an example: one, unless the format carries it step by step.
-    fn rows(&self, example: Example, run: &Trajectory) -> Vec<Built> {
-        let row = self.row(&example, run);
+    fn rows(&self, example: Example) -> Vec<Built> {
+        let row = self.row(&example);
         vec![Built { example, row }]
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::chat::{chat_messages, tools_text};
 use super::{Exporter, Refusal};
-use crate::trajectory::{Role, Trajectory};
+use crate::trajectory::Role;
 use crate::views::Example;
 
 /// See the module.
@@ -19,12 +19,12 @@ impl Exporter for TrlMessages {
         "trl-messages"
     }
 
-    fn row(&self, example: &Example, run: &Trajectory) -> Result<Value, Refusal> {
-        let mut assistants = example.context.iter().filter(|message| message.role == Role::Assistant);
-        if !assistants.all(|message| example.learns_all_of(message)) {
+    fn row(&self, example: &Example) -> Result<Value, Refusal> {
+        let mut messages = example.context.iter().enumerate();
+        if !messages.all(|(index, message)| message.role != Role::Assistant || example.learns_all_of(index)) {
             return Err(Refusal::because("an-assistant-message-is-not-learned"));
         }
-        Ok(json!({"messages": chat_messages(example, run)?, "tools": tools_text(run)}))
+        Ok(json!({"messages": chat_messages(example)?, "tools": tools_text(example)}))
     }
 
     fn train_with(&self) -> &'static [(&'static str, bool)] {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::chat::{chat_messages, tools_text};
 use super::{Exporter, Refusal};
-use crate::trajectory::{Role, Trajectory};
+use crate::trajectory::Role;
 use crate::views::Example;
 
 /// See the module.
@@ -16,20 +16,20 @@ impl Exporter for TrlPromptCompletion {
         "trl-prompt-completion"
     }
 
-    fn row(&self, example: &Example, run: &Trajectory) -> Result<Value, Refusal> {
-        let last = example.context.last().ok_or(Refusal::because("no-message"))?;
-        if last.role != Role::Assistant || !example.learns_all_of(last) {
+    fn row(&self, example: &Example) -> Result<Value, Refusal> {
+        let last = example.context.len().checked_sub(1).ok_or(Refusal::because("no-message"))?;
+        if example.context[last].role != Role::Assistant || !example.learns_all_of(last) {
             return Err(Refusal::because("last-message-is-not-learned"));
         }
-        if example.segments.iter().any(|segment| Some(segment.node) != last.node) {
+        if example.segments.iter().any(|segment| segment.message != last) {
             return Err(Refusal::because("several-learned-messages"));
         }
-        let mut prompt = chat_messages(example, run)?;
+        let mut prompt = chat_messages(example)?;
         let completion = prompt.pop().ok_or(Refusal::because("no-message"))?;
         if prompt.is_empty() {
             return Err(Refusal::because("no-prompt"));
         }
-        Ok(json!({"prompt": prompt, "completion": [completion], "tools": tools_text(run)}))
+        Ok(json!({"prompt": prompt, "completion": [completion], "tools": tools_text(example)}))
     }
 
     /// The messages of the first row say `train` (see [`super::TrlMessages`]).

@@ -10,7 +10,7 @@ use super::chat::{chat_messages, tools};
 use super::writer::leftover;
 use super::{Built, Exporter, Refusal};
 use crate::templates::{ChatFormat, Conversation, MaskedRow, Refused, Target, mask};
-use crate::trajectory::{Role, Trajectory};
+use crate::trajectory::Role;
 use crate::views::Example;
 
 /// The format's name.
@@ -39,17 +39,17 @@ impl TrlTokenized {
     ///
     /// # Errors
     /// Why it has none.
-    pub fn masked(&self, example: &Example, run: &Trajectory) -> Result<MaskedRow, Refusal> {
-        if run.tools.iter().any(|tool| tool.parameters.is_none()) {
+    pub fn masked(&self, example: &Example) -> Result<MaskedRow, Refusal> {
+        if example.tools.iter().any(|tool| tool.parameters.is_none()) {
             return Err(Refusal::because("tool-without-schema"));
         }
-        let messages = chat_messages(example, run)?;
-        let tools = tools(run);
+        let messages = chat_messages(example)?;
+        let tools = tools(example);
         let is_leftover = |values: &[Value]| values.iter().any(|value| leftover(value).is_some());
         if is_leftover(&messages) || tools.as_deref().is_some_and(is_leftover) {
             return Err(Refusal::because("leftover-in-the-text"));
         }
-        let targets = targets(example, &messages, run)?;
+        let targets = targets(example, &messages)?;
         let conversation = Conversation { messages: &messages, tools: tools.as_deref() };
         mask(&conversation, &targets, &self.format).map_err(|refused| Refusal { reason: refused.reason() })
     }
@@ -57,24 +57,18 @@ impl TrlTokenized {
 
 /// What is learned, by the index of its chat message: the assistant's messages are as many and in the same
 /// order as the example's.
-fn targets<'a>(
-    example: &Example,
-    messages: &[Value],
-    run: &'a Trajectory,
-) -> Result<Vec<Target<'a>>, Refusal> {
-    let indices = (0..messages.len()).filter(|index| messages[*index]["role"] == "assistant");
-    let assistants = example.context.iter().filter(|message| message.role == Role::Assistant);
+fn targets<'a>(example: &'a Example, messages: &[Value]) -> Result<Vec<Target<'a>>, Refusal> {
+    let rows = (0..messages.len()).filter(|index| messages[*index]["role"] == "assistant");
+    let shown = example.context.iter().enumerate().filter(|(_, shown)| shown.role == Role::Assistant);
     let mut targets = Vec::new();
-    for (message, shown) in indices.zip(assistants) {
-        if example.segments_of(shown).next().is_none() {
+    for (message, (index, shown)) in rows.zip(shown) {
+        if example.segments_of(index).next().is_none() {
             continue;
         }
-        if !example.learns_all_of(shown) {
+        if !example.learns_all_of(index) {
             return Err(Refusal::because("a-part-of-a-message-is-learned"));
         }
-        let node = shown.node.and_then(|node| run.nodes.get(node));
-        let call = node.and_then(|node| node.occurrence.call.as_deref());
-        let completion_ids = call.and_then(|call| call.completion_ids.as_deref());
+        let completion_ids = shown.sampled.as_ref().map(|sampled| sampled.ids.as_slice());
         targets.push(Target { message, weight: 1.0, completion_ids });
     }
     Ok(targets)
@@ -85,20 +79,20 @@ impl Exporter for TrlTokenized {
         FORMAT
     }
 
-    fn row(&self, example: &Example, run: &Trajectory) -> Result<Value, Refusal> {
-        let row = self.masked(example, run)?;
+    fn row(&self, example: &Example) -> Result<Value, Refusal> {
+        let row = self.masked(example)?;
         let label = |(id, weight): (&u32, &f32)| if *weight == 0.0 { IGNORED } else { i64::from(*id) };
         let labels: Vec<i64> = row.ids.iter().zip(&row.weights).map(label).collect();
         Ok(json!({"input_ids": row.ids, "labels": labels}))
     }
 
-    fn rows(&self, example: Example, run: &Trajectory) -> Vec<Built> {
-        let row = self.row(&example, run);
+    fn rows(&self, example: Example) -> Vec<Built> {
+        let row = self.row(&example);
         let last_turns_only = [Refused::OneMethodOnly.reason(), Refused::MethodsDisagree.reason()];
         match row {
             Err(refusal) if last_turns_only.contains(&refusal.reason) => {
                 let steps = example.steps().into_iter();
-                steps.map(|example| Built { row: self.row(&example, run), example }).collect()
+                steps.map(|example| Built { row: self.row(&example), example }).collect()
             }
             row => vec![Built { example, row }],
         }

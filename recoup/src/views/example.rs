@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Hash, TaskKey, TrajectoryId};
-use crate::trajectory::{Branch, Node, Part, Role};
+use crate::trajectory::{Branch, Node, Part, Role, Tool, Trajectory};
 use crate::verdict::Side;
 
 /// One thing to learn from.
@@ -17,22 +17,60 @@ use crate::verdict::Side;
 pub struct Example {
     /// The conversation, root first, up to and including the last message that is learned from.
     pub context: Vec<Arc<Message>>,
+    /// The tools offered in it.
+    pub tools: Arc<[Tool]>,
     /// What is learned from: disjoint, in order; every byte outside them has weight 0.
     pub segments: Vec<Segment>,
+    /// What a trainer makes of it.
+    pub objective: Objective,
     /// The preference it is one half of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<Pair>,
     /// The group of samples whose rewards are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What the policy sampled, in tokens, where that was recorded and nothing of it was redacted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sampled: Option<Sampled>,
     /// The teacher's log-probability of each sampled token, natural logarithm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teacher_logprobs: Option<Vec<f64>>,
+    /// Whether what is learned is wanted, under [`Objective::Desirability`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desirable: Option<bool>,
+    /// What each labelled step is worth, under [`Objective::StepRewards`], in order of message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step_labels: Vec<StepLabel>,
     /// Where it comes from.
     pub lineage: Lineage,
+}
+
+/// What a trainer makes of an example, and over what its loss is averaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Objective {
+    /// Imitation; `Σᵢ wᵢ Σ_{t∈Tᵢ} −log p / Σᵢ|Tᵢ|` over all learned tokens of a step of the optimizer.
+    TokenSum,
+    /// Imitation; `(1/B) Σᵢ (wᵢ/|Tᵢ|) Σ_{t∈Tᵢ} −log p`: long examples count no more than short ones.
+    MeanPerExample,
+    /// One half of a preference ([`Pair`]): the same state, two messages.
+    Preference,
+    /// A message that is wanted or not, without a counterpart (KTO).
+    Desirability,
+    /// Labels of steps, for a model of process rewards.
+    StepRewards,
+    /// The same actions under the goal they reached and the one they missed: halves of a [`Pair`] whose
+    /// contexts differ, for a loss of its own.
+    GoalContrast,
+}
+
+/// What one step is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepLabel {
+    /// Position of the message in the example's context.
+    pub message: usize,
+    /// Whether the step is right.
+    pub correct: bool,
+    /// The share of continuations from after it that succeeded, between 0 and 1, where some were run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
 }
 
 /// A message of an example.
@@ -47,14 +85,17 @@ pub struct Message {
     pub agent: String,
     /// Content.
     pub parts: Vec<Part>,
+    /// What the policy sampled, in tokens, where that was recorded and nothing of it was redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampled>,
 }
 
 /// Bytes that are learned from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
-    /// Position of the node in the trajectory.
-    pub node: usize,
-    /// `[i]`: part of the node.
+    /// Position of the message in the example's context.
+    pub message: usize,
+    /// `[i]`: part of the message.
     pub part_path: Vec<usize>,
     /// First byte in the part's text ([`Part::cited_text`]).
     pub start: usize,
@@ -79,8 +120,9 @@ pub struct Pair {
 pub struct Sampled {
     /// Token ids.
     pub ids: Vec<u32>,
-    /// Log-probability of each, natural logarithm.
-    pub logprobs: Vec<f64>,
+    /// Log-probability of each, natural logarithm, where recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logprobs: Option<Vec<f64>>,
 }
 
 /// Where an example comes from.
@@ -99,35 +141,57 @@ pub struct Lineage {
 }
 
 impl Example {
-    /// An example with nothing but its text.
-    pub fn new(context: Vec<Arc<Message>>, segments: Vec<Segment>, lineage: Lineage) -> Self {
-        Self { context, segments, pair: None, group: None, sampled: None, teacher_logprobs: None, lineage }
+    /// An example to imitate, with nothing but its text.
+    pub fn new(
+        context: Vec<Arc<Message>>,
+        tools: Arc<[Tool]>,
+        segments: Vec<Segment>,
+        lineage: Lineage,
+    ) -> Self {
+        Self {
+            context,
+            tools,
+            segments,
+            objective: Objective::TokenSum,
+            pair: None,
+            group: None,
+            teacher_logprobs: None,
+            desirable: None,
+            step_labels: Vec::new(),
+            lineage,
+        }
     }
 
     /// The same as one example for each message that is learned from: its context ends there and
     /// earlier targets become context. For formats that cannot weigh each message.
     pub fn steps(&self) -> Vec<Self> {
-        let step = |(index, message): (usize, &Arc<Message>)| {
-            let segments: Vec<Segment> = self.segments_of(message).cloned().collect();
+        let step = |index: usize| {
+            let segments: Vec<Segment> = self.segments_of(index).cloned().collect();
             (!segments.is_empty()).then(|| Self {
+                objective: self.objective,
                 pair: self.pair.clone(),
                 group: self.group.clone(),
-                ..Self::new(self.context[..=index].to_vec(), segments, self.lineage.clone())
+                desirable: self.desirable,
+                ..Self::new(
+                    self.context[..=index].to_vec(),
+                    Arc::clone(&self.tools),
+                    segments,
+                    self.lineage.clone(),
+                )
             })
         };
-        self.context.iter().enumerate().filter_map(step).collect()
+        (0..self.context.len()).filter_map(step).collect()
     }
 
-    /// The segments that lie in a message.
-    pub fn segments_of(&self, message: &Message) -> impl Iterator<Item = &Segment> {
-        self.segments.iter().filter(move |segment| Some(segment.node) == message.node)
+    /// The segments that lie in a message, by its position in the context.
+    pub fn segments_of(&self, message: usize) -> impl Iterator<Item = &Segment> {
+        self.segments.iter().filter(move |segment| segment.message == message)
     }
 
     /// Whether all of a message that can be learned from is, with weight 1.
-    pub fn learns_all_of(&self, message: &Message) -> bool {
-        let mut segments = self.segments_of(message);
-        let expected = message.node.into_iter().flat_map(|node| message.segments(node));
-        expected.eq(segments.by_ref().cloned()) && self.segments_of(message).next().is_some()
+    pub fn learns_all_of(&self, message: usize) -> bool {
+        let whole = self.context.get(message).into_iter().flat_map(|shown| shown.segments(message));
+        self.segments_of(message).next().is_some() && whole.eq(self.segments_of(message).cloned())
     }
 
     /// Hash of what is shown and what is learned, of nothing else: two runs that teach the same
@@ -139,15 +203,21 @@ impl Example {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         };
-        for message in &self.context {
+        for (index, message) in self.context.iter().enumerate() {
             field("role", message.role.as_str());
             for part in &message.parts {
                 hash_part(part, &mut field);
             }
-            for segment in self.segments_of(message) {
+            for segment in self.segments_of(index) {
                 let Segment { part_path, start, end, weight, .. } = segment;
                 field("segment", &format!("{part_path:?} {start} {end} {weight:?}"));
             }
+        }
+        if let Some(desirable) = self.desirable {
+            field("desirable", if desirable { "yes" } else { "no" });
+        }
+        for StepLabel { message, correct, value } in &self.step_labels {
+            field("step", &format!("{message} {correct} {value:?}"));
         }
         if let Some(pair) = &self.pair {
             field("chosen", if pair.chosen { "yes" } else { "no" });
@@ -157,22 +227,37 @@ impl Example {
 }
 
 impl Message {
-    /// The messages of a branch, each as it stands.
-    pub fn of_branch(branch: &Branch<'_>) -> Vec<Arc<Self>> {
+    /// The messages of a branch, each as it stands, behind the system prompt that the source keeps apart
+    /// from them, of the first agent to speak.
+    pub fn of_branch(run: &Trajectory, branch: &Branch<'_>) -> Vec<Arc<Self>> {
+        let own_prompt = match branch.nodes().next() {
+            Some((_, first)) if first.role == Role::System => None,
+            _ => own_system_prompt(run, branch),
+        };
         let message = |(position, node): (usize, &Node)| {
-            Arc::new(Self {
+            let call = node.occurrence.call.as_deref();
+            let ids = call.and_then(|call| call.completion_ids.clone());
+            Self {
                 node: Some(position),
                 role: node.role,
                 agent: node.agent.clone(),
                 parts: node.parts.clone(),
-            })
+                sampled: ids
+                    .map(|ids| Sampled { ids, logprobs: call.and_then(|call| call.logprobs.clone()) }),
+            }
         };
-        branch.nodes().map(message).collect()
+        own_prompt.into_iter().chain(branch.nodes().map(message)).map(Arc::new).collect()
+    }
+
+    /// A message that stands in no run.
+    pub fn written(role: Role, agent: &str, parts: Vec<Part>) -> Self {
+        Self { node: None, role, agent: agent.to_owned(), parts, sampled: None }
     }
 
     /// Segments of weight 1 over all that a policy writes in a message: its text, its reasoning, its
-    /// calls. What a tool answered, a picture or a sealed piece is never learned from.
-    pub fn segments(&self, node: usize) -> impl Iterator<Item = Segment> + '_ {
+    /// calls. What a tool answered, a picture or a sealed piece is never learned from. `message` is its
+    /// position in the example's context.
+    pub fn segments(&self, message: usize) -> impl Iterator<Item = Segment> + '_ {
         self.parts.iter().enumerate().filter_map(move |(index, part)| {
             let end = match part {
                 Part::Text(text) => text.text.len(),
@@ -181,9 +266,15 @@ impl Message {
                 Part::ToolResult(_) | Part::Media(_) | Part::Opaque { .. } => return None,
             };
             let learnable = end > 0 || matches!(part, Part::ToolCall(_));
-            learnable.then(|| Segment { node, part_path: vec![index], start: 0, end, weight: 1.0 })
+            learnable.then(|| Segment { message, part_path: vec![index], start: 0, end, weight: 1.0 })
         })
     }
+}
+
+fn own_system_prompt(run: &Trajectory, branch: &Branch<'_>) -> Option<Message> {
+    let (_, speaker) = branch.nodes().find(|(_, node)| node.role == Role::Assistant)?;
+    let prompt = run.agents.iter().find(|agent| agent.name == speaker.agent)?.system_prompt.as_deref()?;
+    Some(Message::written(Role::System, "system", vec![Part::text(prompt)]))
 }
 
 fn hash_part(part: &Part, field: &mut impl FnMut(&str, &str)) {

@@ -15,11 +15,13 @@ mod example;
 mod step_masked_sft;
 mod success_sft;
 
+use std::sync::Arc;
+
 pub use self::deduplicator::Deduplicator;
-pub use self::example::{Example, Lineage, Message, Pair, Sampled, Segment};
+pub use self::example::{Example, Lineage, Message, Objective, Pair, Sampled, Segment, StepLabel};
 pub use self::step_masked_sft::StepMaskedSft;
 pub use self::success_sft::SuccessSft;
-use crate::trajectory::{Node, Role, Trajectory};
+use crate::trajectory::{Role, Trajectory};
 use crate::verdict::{Blame, Diagnosis, FailureClass, Side};
 
 /// A family of examples.
@@ -74,6 +76,10 @@ impl ViewInput<'_> {
         }
     }
 
+    fn example(&self, view: &dyn View, context: Vec<Arc<Message>>, segments: Vec<Segment>) -> Example {
+        Example::new(context, self.run.tools.as_slice().into(), segments, self.lineage(view))
+    }
+
     fn lineage(&self, view: &dyn View) -> Lineage {
         Lineage {
             view: view.name().to_owned(),
@@ -83,11 +89,14 @@ impl ViewInput<'_> {
             side: self.side,
         }
     }
-}
 
-/// Whether a node may be learned from: a turn that the policy sampled in this very run.
-fn is_learnable(node: &Node) -> bool {
-    let occurrence = &node.occurrence;
-    let failed = occurrence.call.as_ref().is_some_and(|call| call.error.is_some());
-    node.role == Role::Assistant && occurrence.sampled && !occurrence.copied_context && !failed
+    /// Whether a message may be learned from: a turn that the policy sampled in this very run.
+    fn is_learnable(&self, message: &Message) -> bool {
+        let node = message.node.and_then(|node| self.run.nodes.get(node));
+        node.is_some_and(|node| {
+            let occurrence = &node.occurrence;
+            let failed = occurrence.call.as_ref().is_some_and(|call| call.error.is_some());
+            node.role == Role::Assistant && occurrence.sampled && !occurrence.copied_context && !failed
+        })
+    }
 }

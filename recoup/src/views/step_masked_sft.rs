@@ -4,7 +4,7 @@
 //! never made up for (the decisive step is one, whatever the findings say), and never the last turn:
 //! the answer of a failed run is a failure. What comes after is not in the example at all.
 
-use super::{Example, Exclusion, Message, View, ViewInput, is_learnable};
+use super::{Example, Exclusion, Message, View, ViewInput};
 use crate::trajectory::{Branch, Status};
 use crate::verdict::{Diagnosis, Party};
 
@@ -34,19 +34,18 @@ impl View for StepMaskedSft {
             return Err(Exclusion::because("diagnosis-not-admitted"));
         }
         let branch = input.run.main_branch();
-        let error_index = first_unresolved(diagnosis, &branch)
+        let error = first_unresolved(diagnosis, &branch)
             .ok_or(Exclusion::because("decisive-step-on-another-branch"))?;
         let last_step = branch.steps().last().copied();
-        let mut context = Message::of_branch(&branch);
-        context.truncate(error_index);
-        let segments = branch
-            .nodes()
-            .take(error_index)
-            .zip(&context)
-            .filter(|((position, node), _)| is_learnable(node) && Some(*position) != last_step)
-            .flat_map(|((position, _), message)| message.segments(position))
+        let mut context = Message::of_branch(input.run, &branch);
+        context.truncate(context.iter().position(|message| message.node == Some(error)).unwrap_or(0));
+        let segments = context
+            .iter()
+            .enumerate()
+            .filter(|(_, message)| input.is_learnable(message) && message.node != last_step)
+            .flat_map(|(index, message)| message.segments(index))
             .collect();
-        let steps = Example::new(context, segments, input.lineage(self)).steps();
+        let steps = input.example(self, context, segments).steps();
         if steps.is_empty() {
             return Err(Exclusion::because("no-step-before-the-error"));
         }
@@ -54,10 +53,11 @@ impl View for StepMaskedSft {
     }
 }
 
-/// Node index of the first message on the branch at fault for something never made up for; `None`
-/// where the decisive node is not on the branch.
+/// Position of the first node on the branch at fault for something never made up for; `None` where the
+/// decisive node is not on the branch.
 fn first_unresolved(diagnosis: &Diagnosis, branch: &Branch<'_>) -> Option<usize> {
     let decisive = branch.node_index(diagnosis.decisive_node)?;
     let unresolved = diagnosis.findings.iter().filter(|finding| finding.resolved_at.is_none());
-    unresolved.filter_map(|finding| branch.node_index(finding.node)).chain([decisive]).min()
+    let first = unresolved.filter_map(|finding| branch.node_index(finding.node)).chain([decisive]).min()?;
+    branch.nodes().nth(first).map(|(position, _)| position)
 }

@@ -1,6 +1,6 @@
 //! `success_sft`: successful runs, every turn that the policy sampled.
 
-use super::{Example, Exclusion, Message, View, ViewInput, is_learnable};
+use super::{Example, Exclusion, Message, View, ViewInput};
 use crate::trajectory::Status;
 
 /// See the module.
@@ -18,21 +18,12 @@ impl View for SuccessSft {
             Status::Unknown => return Err(Exclusion::because("outcome-unknown")),
         }
         input.for_training()?;
-        let branch = input.run.main_branch();
-        let mut context = Message::of_branch(&branch);
-        let learned: Vec<usize> = branch
-            .nodes()
-            .enumerate()
-            .filter(|(_, (_, node))| is_learnable(node))
-            .map(|(index, _)| index)
-            .collect();
+        let mut context = Message::of_branch(input.run, &input.run.main_branch());
+        let learned: Vec<usize> =
+            (0..context.len()).filter(|index| input.is_learnable(&context[*index])).collect();
         let Some(last) = learned.last() else { return Err(Exclusion::because("no-sampled-turn")) };
         context.truncate(last + 1);
-        let segments = learned
-            .iter()
-            .filter_map(|index| Some((context[*index].node?, &context[*index])))
-            .flat_map(|(node, message)| message.segments(node))
-            .collect();
-        Ok(vec![Example::new(context, segments, input.lineage(self))])
+        let segments = learned.iter().flat_map(|index| context[*index].segments(*index)).collect();
+        Ok(vec![input.example(self, context, segments)])
     }
 }

@@ -112,7 +112,7 @@ fn a_successful_run_is_one_row_of_messages() {
     let examples = SuccessSft.build(&input(&redacted.trajectory, &blame, &diagnosis)).unwrap();
     let [example] = examples.as_slice() else { panic!("one example") };
     assert_eq!(
-        TrlMessages.row(example, &redacted.trajectory).unwrap().to_string(),
+        TrlMessages.row(example).unwrap().to_string(),
         concat!(
             r#"{"messages":[{"role":"system","content":"Be exact."},"#,
             r#"{"role":"user","content":"Cancel mine, <EMAIL_1>."},"#,
@@ -126,7 +126,7 @@ fn a_successful_run_is_one_row_of_messages() {
     );
     let steps = example.steps();
     assert_eq!(steps.len(), 3);
-    let row = TrlPromptCompletion.row(&steps[2], &redacted.trajectory).unwrap();
+    let row = TrlPromptCompletion.row(&steps[2]).unwrap();
     assert_eq!(row["completion"].to_string(), r#"[{"role":"assistant","content":"Done."}]"#);
     assert_eq!(row["prompt"].as_array().unwrap().len(), 6);
 }
@@ -139,7 +139,7 @@ fn a_failed_run_teaches_the_steps_before_its_first_lasting_error() {
     let steps = StepMaskedSft.build(&input(&run, &blame, &late)).unwrap();
     let [step] = steps.as_slice() else { panic!("one kept step") };
     assert_eq!(step.context.len(), 3);
-    let row = TrlPromptCompletion.row(step, &run).unwrap().to_string();
+    let row = TrlPromptCompletion.row(step).unwrap().to_string();
     assert!(
         row.contains(
             r#""completion":[{"role":"assistant","content":"Looking.","tool_calls":[{"type":"function","function":{"name":"get","arguments":{"id":"A1","n":2}}}]}]"#
@@ -177,11 +177,8 @@ fn a_format_refuses_what_it_cannot_carry() {
     copied.nodes[2].occurrence.copied_context = true;
     let (blame, found) = (blame(Party::Agent), diagnosis(4, Vec::new()));
     let example = SuccessSft.build(&input(&copied, &blame, &found)).unwrap().remove(0);
-    assert_eq!(TrlMessages.row(&example, &copied).unwrap_err().reason, "an-assistant-message-is-not-learned");
-    assert_eq!(
-        example.steps().iter().filter(|step| TrlPromptCompletion.row(step, &copied).is_ok()).count(),
-        2
-    );
+    assert_eq!(TrlMessages.row(&example).unwrap_err().reason, "an-assistant-message-is-not-learned");
+    assert_eq!(example.steps().iter().filter(|step| TrlPromptCompletion.row(step).is_ok()).count(), 2);
 
     for (arguments, refused) in [
         ("*** Begin Patch", "arguments-are-not-json"),
@@ -192,7 +189,7 @@ fn a_format_refuses_what_it_cannot_carry() {
         let mut run = run(passed());
         run.nodes[2].parts[1] = call("get", arguments);
         let example = SuccessSft.build(&input(&run, &blame, &found)).unwrap().remove(0);
-        assert_eq!(TrlMessages.row(&example, &run).unwrap_err().reason, refused);
+        assert_eq!(TrlMessages.row(&example).unwrap_err().reason, refused);
     }
 }
 
@@ -209,7 +206,7 @@ fn an_export_counts_what_became_no_row() {
     let rows = |redacted: &Redacted| {
         let run = &redacted.trajectory;
         let examples = SuccessSft.build(&input(run, &blame, &found))?.into_iter();
-        Ok(examples.flat_map(|example| TrlMessages.rows(example, run)).collect())
+        Ok(examples.flat_map(|example| TrlMessages.rows(example)).collect())
     };
     for outcome in [passed(), passed(), failed()] {
         let redacted = redact(&run(outcome));
@@ -304,13 +301,13 @@ fn generated(turns: &[Turn], fork: usize, outcome: Outcome) -> Trajectory {
 /// What holds for every example of any view.
 fn check_mask(example: &Example, run: &Trajectory) {
     for segment in &example.segments {
-        let node = &run.nodes[segment.node];
+        let message = &example.context[segment.message];
+        let node = &run.nodes[message.node.unwrap()];
         assert!(node.occurrence.sampled && !node.occurrence.copied_context, "{segment:?}");
         assert_eq!(node.role, Role::Assistant);
         let part = node.part(&segment.part_path).unwrap();
         assert!(!matches!(part, Part::ToolResult(_) | Part::Media(_) | Part::Opaque { .. }));
         assert!(part.cited_text().unwrap().get(segment.start..segment.end).is_some());
-        assert!(example.context.iter().any(|message| message.node == Some(segment.node)));
     }
     for message in &example.context {
         let node = &run.nodes[message.node.unwrap()];
@@ -333,11 +330,11 @@ proptest! {
             Ok(examples) => {
                 prop_assert_eq!(examples.len(), 1);
                 check_mask(&examples[0], &run);
-                let mut learned: Vec<usize> = examples[0].segments.iter().map(|segment| segment.node).collect();
+                let mut learned: Vec<usize> = examples[0].segments.iter().map(|segment| segment.message).collect();
                 learned.dedup();
                 prop_assert_eq!(learned, sampled.clone());
                 prop_assert_eq!(examples[0].steps().len(), sampled.len());
-                let row = TrlMessages.row(&examples[0], &run);
+                let row = TrlMessages.row(&examples[0]);
                 let before_last = &turns[..=*sampled.last().unwrap()];
                 let all = before_last.iter().all(|turn| !matches!(turn, Turn::Copied | Turn::Scripted));
                 prop_assert_eq!(row.is_ok(), all);
@@ -371,9 +368,9 @@ proptest! {
                 for step in &steps {
                     check_mask(step, &run);
                     prop_assert!(step.context.iter().all(|message| message.node.unwrap() < first_error));
-                    prop_assert_eq!(step.segments.last().map(|segment| segment.node), step.context.last().unwrap().node);
+                    prop_assert_eq!(step.segments.last().map(|segment| segment.message + 1), Some(step.context.len()));
                 }
-                let learned: Vec<usize> = steps.iter().map(|step| step.segments[0].node).collect();
+                let learned: Vec<usize> = steps.iter().map(|step| step.segments[0].message).collect();
                 prop_assert_eq!(learned, kept);
             }
         }

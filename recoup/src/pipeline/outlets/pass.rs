@@ -121,7 +121,7 @@ fn give(loaded: &Loaded, training: &[Training<'_>]) -> Given {
     };
     let rows = |Training { view, exporter }: &Training<'_>| {
         let examples = view.build(&input)?.into_iter();
-        Ok(examples.flat_map(|example| exporter.rows(example, input.run)).collect())
+        Ok(examples.flat_map(|example| exporter.rows(example)).collect())
     };
     let rows = training.iter().map(rows).collect();
     let report = run_row(loaded, side, &mut redacted);
