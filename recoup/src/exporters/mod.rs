@@ -22,7 +22,7 @@ pub use self::trl_messages::TrlMessages;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
 pub use self::writer::{ExportError, ExportWriter};
 pub(crate) use self::writer::{PARTIAL, partial, place};
-use crate::views::{Example, StepMaskedSft, SuccessSft, View};
+use crate::views::{DiagnosisSft, Example, PreventionSft, RecoverySft, StepMaskedSft, SuccessSft, View};
 
 /// Writes one format of training rows.
 pub trait Exporter: Sync {
@@ -78,6 +78,9 @@ pub struct Training<'a> {
 /// out one kept step a row.
 pub const TRAINING: &[Training<'static>] = &[
     Training { view: &SuccessSft, exporter: &TrlMessages },
+    Training { view: &DiagnosisSft, exporter: &TrlPromptCompletion },
+    Training { view: &PreventionSft, exporter: &TrlPromptCompletion },
+    Training { view: &RecoverySft, exporter: &TrlPromptCompletion },
     Training { view: &StepMaskedSft, exporter: &TrlPromptCompletion },
 ];
 
