@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use recoup::exporters::{TRAINING, formats};
+use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
 use recoup::models::Cost;
@@ -13,6 +13,7 @@ use recoup::pipeline::Stratum;
 use recoup::rollout::Difficulties;
 use recoup::templates::LocalTime;
 use recoup::verdict::Arm;
+use recoup::views::{DiagnosisAnswer, PreventionTarget, VIEWS};
 
 /// Turn the failed runs of an LLM agent into a better agent.
 #[derive(Debug, Parser)]
@@ -344,6 +345,8 @@ pub(crate) struct RunArgs {
     pub worlds: WorldArgs,
     #[command(flatten)]
     pub judge: JudgeArgs,
+    #[command(flatten)]
+    pub views: ViewArgs,
 }
 
 /// What to diagnose, and with whom.
@@ -595,12 +598,31 @@ pub(crate) struct ExportArgs {
     pub view: Option<String>,
     #[command(flatten)]
     pub model: ModelArgs,
+    #[command(flatten)]
+    pub views: ViewArgs,
     #[arg(long, value_name = "OUTCOME")]
     /// Only runs with this outcome
     pub outcome: Option<String>,
     #[arg(long, value_name = "KEY")]
     /// Only runs of this task
     pub task: Option<String>,
+}
+
+/// What is learned; each also a key of `[views]` in the settings file.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ViewArgs {
+    /// What `diagnosis_sft` answers: step, agent, explanation and fix, or agent and step as benchmarks ask
+    #[arg(long, value_name = "ANSWER", value_parser = parse_answer, help_heading = "Views")]
+    pub diagnosis_answer: Option<DiagnosisAnswer>,
+    /// What `prevention_sft` learns: the repair's `action`, the `continuation` too, or `reflection+action`
+    #[arg(long, value_name = "TARGET", value_parser = parse_target, help_heading = "Views")]
+    pub prevention_target: Option<PreventionTarget>,
+    /// Let `step_masked_sft` learn steps after an error that was made up for
+    #[arg(long, help_heading = "Views")]
+    pub after_recovery: bool,
+    /// Let `preference` pair runs of a task whose earlier messages are the same byte for byte
+    #[arg(long, help_heading = "Views")]
+    pub sibling_pairs: bool,
 }
 
 /// Which models judge.
@@ -733,7 +755,19 @@ fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
 
 /// Names of the views that are written for training.
 fn views() -> impl Iterator<Item = &'static str> {
-    TRAINING.iter().map(|training| training.view.name())
+    VIEWS.iter().map(|view| view.name())
+}
+
+/// Reads a kind of answer.
+fn parse_answer(text: &str) -> Result<DiagnosisAnswer, String> {
+    let named = DiagnosisAnswer::ALL.into_iter().find(|answer| answer.as_str() == text);
+    named.ok_or_else(|| "expected `full` or `benchmark`".to_owned())
+}
+
+/// Reads a target.
+fn parse_target(text: &str) -> Result<PreventionTarget, String> {
+    let named = PreventionTarget::ALL.into_iter().find(|target| target.as_str() == text);
+    named.ok_or_else(|| "expected `action`, `continuation` or `reflection+action`".to_owned())
 }
 
 /// Reads `2026-11-29`, with a time behind it or without.

@@ -60,7 +60,12 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Run(flags) => flags.out.as_deref(),
         _ => None,
     };
-    let settings = Settings::resolve(&arguments.global, out)?;
+    let views = match &arguments.command {
+        Command::Run(flags) => Some(&flags.views),
+        Command::Export(flags) => Some(&flags.views),
+        _ => None,
+    };
+    let settings = Settings::resolve(&arguments.global, out, views)?;
     match &arguments.command {
         Command::Run(flags) => commands::run::run(flags, &settings, printer),
         Command::Import(flags) => commands::import::import(flags, &settings, printer),

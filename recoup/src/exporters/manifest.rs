@@ -8,6 +8,7 @@ use super::Exporter;
 use crate::artifact::Provenance;
 use crate::redaction::Kind;
 use crate::verdict::Side;
+use crate::views::Tally;
 
 /// Written as `<view>.manifest.json` beside `<view>.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,8 @@ pub struct Manifest {
     /// Runs offered.
     #[serde(rename = "in")]
     pub runs_in: u64,
+    /// What the view built of them.
+    pub built: Tally,
     /// Runs that gave no example, by reason.
     pub excluded: BTreeMap<String, u64>,
     /// Examples that became no row, by reason.
@@ -59,6 +62,7 @@ impl Manifest {
             train_with: exporter.train_with().iter().map(setting).collect(),
             rows: 0,
             runs_in: 0,
+            built: Tally::default(),
             excluded: BTreeMap::new(),
             refused: BTreeMap::new(),
             duplicates: 0,

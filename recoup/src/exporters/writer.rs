@@ -15,7 +15,7 @@ use crate::artifact::Provenance;
 use crate::failpoint::{self, Failpoint};
 use crate::id::hexadecimal;
 use crate::redaction::{Redacted, leftovers};
-use crate::views::{Deduplicator, Exclusion};
+use crate::views::{Deduplicator, Exclusion, Tally};
 
 /// Why an export could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +96,11 @@ impl<'a> ExportWriter<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Counts what the view built.
+    pub fn count(&mut self, tally: &Tally) {
+        self.manifest.built.merge(tally);
     }
 
     fn write(&mut self, Built { example, row }: Built) -> Result<(), ExportError> {

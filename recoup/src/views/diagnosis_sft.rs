@@ -116,3 +116,53 @@ fn cited(case: &Case<'_>, shown: &Shown, at: &Citation) -> Option<(usize, String
         case.cite(shown, node, &quote).is_ok().then_some((node, quote))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::fixture::fixture;
+    use super::DiagnosisSft;
+    use crate::trajectory::{Node, Part, Role};
+    use crate::views::{DiagnosisAnswer, Objective, View};
+
+    #[test]
+    fn the_answer_is_one_that_a_judge_would_give() {
+        let fixture = fixture();
+        let examples = DiagnosisSft.build(&fixture.input()).unwrap();
+        let [example] = examples.as_slice() else { panic!("one example") };
+        assert_eq!((example.context.len(), example.objective), (3, Objective::MeanPerExample));
+        assert!(example.learns_all_of(2) && example.segments.len() == 1);
+        let text = example.context[2].parts[0].cited_text().unwrap();
+        let answer: Value = serde_json::from_str(text).unwrap();
+        assert!(text.starts_with(r#"{"citations":[{"node":3,"quote":"B2"}],"decisive_step":3,"#), "{text}");
+        assert_eq!(answer["candidate"]["arguments"], r#"{"id":"A1"}"#);
+        let lineage = &example.lineage;
+        assert_eq!(lineage.gates, ["S1", "S4"]);
+        assert_eq!(lineage.verdicts, [fixture.reviews[0].of]);
+    }
+
+    #[test]
+    fn a_benchmark_asks_for_a_name_and_a_number() {
+        let mut fixture = fixture();
+        fixture.settings.diagnosis_answer = DiagnosisAnswer::Benchmark;
+        let example = DiagnosisSft.build(&fixture.input()).unwrap().remove(0);
+        assert_eq!(example.context[2].parts[0].cited_text(), Some("Agent Name: assistant\nStep Number: 3"));
+    }
+
+    #[test]
+    fn a_long_run_is_shown_around_what_detectors_cite() {
+        let mut fixture = fixture();
+        for _ in 0..400 {
+            let noise = "The weather is fine in the harbor, and the boats lie still. ".repeat(40);
+            fixture.run.push(Node::new(Role::User, "user", vec![Part::text(noise)]));
+        }
+        let end =
+            fixture.run.push(Node::new(Role::Assistant, "assistant", vec![Part::text("Bye.")]).sampled());
+        fixture.run.leaves[0].node = Some(end);
+        let example = DiagnosisSft.build(&fixture.input()).unwrap().remove(0);
+        let shown = example.context[1].parts[0].cited_text().unwrap();
+        assert!(shown.len() <= 72_000 && shown.contains("left out"), "{}", shown.len());
+        assert!(shown.contains(r#"{"id":"B2"}"#));
+    }
+}

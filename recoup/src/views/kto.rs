@@ -48,3 +48,22 @@ impl View for Kto {
         Ok(examples.into_iter().map(|example| Example { objective, ..example }).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::fixture;
+    use super::Kto;
+    use crate::views::View;
+
+    #[test]
+    fn labelled_turns_and_the_repair_are_wanted_or_not() {
+        let fixture = fixture();
+        let examples = Kto.build(&fixture.input()).unwrap();
+        let seen: Vec<(usize, Option<bool>)> =
+            examples.iter().map(|example| (example.context.len(), example.desirable)).collect();
+        assert_eq!(seen, [(2, Some(true)), (4, Some(false)), (4, Some(true))]);
+        assert!(examples.iter().all(|example| example.learns_all_of(example.context.len() - 1)));
+        assert_eq!(examples[1].context[3].node, Some(3));
+        assert_ne!(examples[1].lineage.trajectory, examples[2].lineage.trajectory);
+    }
+}

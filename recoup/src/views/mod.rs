@@ -13,6 +13,8 @@
 mod deduplicator;
 mod diagnosis_sft;
 mod example;
+#[cfg(test)]
+mod fixture;
 mod input;
 mod kto;
 mod lineage;
@@ -24,6 +26,7 @@ mod settings;
 mod step_labels;
 mod step_masked_sft;
 mod success_sft;
+mod tally;
 mod tree;
 mod turn;
 
@@ -40,6 +43,7 @@ pub use self::recovery_sft::{REJECTION, RecoverySft};
 pub use self::settings::{DiagnosisAnswer, PreventionTarget, ViewSettings};
 pub use self::step_masked_sft::StepMaskedSft;
 pub use self::success_sft::SuccessSft;
+pub use self::tally::Tally;
 
 /// A family of examples.
 pub trait View: Sync {

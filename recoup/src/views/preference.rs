@@ -85,3 +85,65 @@ fn parted(view: &Preference, input: &ViewInput<'_>, sibling: &Trajectory) -> Opt
     };
     Some(Example::paired(half(sibling, &theirs), half(input.run, &ours), Objective::Preference))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, fixture};
+    use super::Preference;
+    use crate::trajectory::Outcome;
+    use crate::verdict::Arm;
+    use crate::views::{Evidence, View};
+
+    #[test]
+    fn arms_that_contrast_are_pairs_that_end_at_the_decision() {
+        let mut fixture = fixture();
+        let examples = Preference.build(&fixture.input()).unwrap();
+        // The reconsidered turn passed first and failed twice: no contrast.
+        let [chosen, rejected] = examples.as_slice() else { panic!("one pair") };
+        assert_eq!(chosen.context[..3], rejected.context[..3]);
+        assert_eq!((chosen.context.len(), rejected.context.len()), (4, 4));
+        let (good, bad) = (chosen.pair.as_ref().unwrap(), rejected.pair.as_ref().unwrap());
+        assert!(good.chosen && !bad.chosen && good.id == bad.id);
+        assert_ne!(chosen.content_hash(), rejected.content_hash());
+        let arms = &mut fixture.forks[0].pair.arms;
+        arms.iter_mut().find(|arm| arm.arm == Arm::Repair).unwrap().continuations[1].passed = None;
+        assert_eq!(Preference.build(&fixture.input()).unwrap_err().reason, "no-contrasting-arms");
+    }
+
+    #[test]
+    fn advice_is_no_part_of_the_state() {
+        let mut fixture = fixture();
+        let arms = &mut fixture.forks[0].pair.arms;
+        let reconsidered = arms.iter_mut().find(|arm| arm.arm == Arm::Reconsider).unwrap();
+        reconsidered.continuations.iter_mut().for_each(|one| one.passed = Some(true));
+        let examples = Preference.build(&fixture.input()).unwrap();
+        assert_eq!(examples.len(), 4);
+        assert!(
+            examples
+                .iter()
+                .all(|half| half.context.len() == 4 && half.context[..3] == examples[1].context[..3])
+        );
+    }
+
+    #[test]
+    fn siblings_are_paired_where_they_part() {
+        let mut fixture = fixture();
+        fixture.forks.clear();
+        let mut sibling = fixture.run.clone();
+        sibling.nodes[3].parts = call("cancel", "A1").parts;
+        sibling.finish(Outcome::from_flag(true, "resolved"));
+        let siblings = [sibling];
+        let mut input = fixture.input();
+        assert_eq!(Preference.build(&input).unwrap_err().reason, "not-replayed");
+        input.siblings = &siblings;
+        let examples = Preference.build(&input).unwrap();
+        assert_eq!((examples.len(), examples[0].lineage.evidence), (2, Evidence::Sibling));
+        assert_eq!(examples[0].context[3].parts, siblings[0].nodes[3].parts);
+        // Another earlier message is another state.
+        let mut other = siblings[0].clone();
+        other.nodes[0].parts = vec![crate::trajectory::Part::text("Cancel A1!")];
+        let others = [other];
+        input.siblings = &others;
+        assert!(Preference.build(&input).is_err());
+    }
+}

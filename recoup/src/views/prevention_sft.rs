@@ -71,3 +71,48 @@ fn reflection(input: &ViewInput<'_>, fork: &Fork) -> Option<String> {
     let is_own = is_tested && fork.pair.proposed_by.as_deref() == Some(Proposer::Rules.as_str());
     fork.rationale.clone().filter(|reason| is_own && !reason.trim().is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::fixture;
+    use super::PreventionSft;
+    use crate::views::{Evidence, PreventionTarget, View};
+
+    #[test]
+    fn the_repair_is_learned_and_the_state_before_it_is_context() {
+        let fixture = fixture();
+        let examples = PreventionSft.build(&fixture.input()).unwrap();
+        let [example] = examples.as_slice() else { panic!("one example") };
+        assert_eq!(example.context.len(), 4);
+        assert!(example.learns_all_of(3) && example.segments.len() == 1);
+        assert_eq!(example.context[3].parts[0].cited_text(), Some(r#"{"id":"A1"}"#));
+        let lineage = &example.lineage;
+        assert_eq!((lineage.evidence, lineage.origin), (Evidence::Replay, Some(fixture.run.id)));
+        assert_eq!(lineage.verdicts, [fixture.forks[0].repair.unwrap(), fixture.forks[0].id]);
+    }
+
+    #[test]
+    fn the_target_is_a_setting() {
+        let mut fixture = fixture();
+        fixture.settings.prevention_target = PreventionTarget::Continuation;
+        let example = PreventionSft.build(&fixture.input()).unwrap().remove(0);
+        let learned: Vec<usize> = example.segments.iter().map(|segment| segment.message).collect();
+        assert_eq!((learned, example.context.len()), (vec![3, 5], 6));
+        fixture.settings.prevention_target = PreventionTarget::ReflectionAndAction;
+        let example = PreventionSft.build(&fixture.input()).unwrap().remove(0);
+        let said = &example.context[3];
+        assert_eq!(said.parts[0].cited_text(), fixture.forks[0].rationale.as_deref());
+        assert_eq!((said.parts.len(), said.node, example.segments.len()), (2, None, 2));
+        fixture.forks[0].pair.proposed_by = Some("sibling".to_owned());
+        assert_eq!(PreventionSft.build(&fixture.input()).unwrap_err().reason, "no-reflection");
+    }
+
+    #[test]
+    fn a_candidate_without_a_verdict_is_no_repair() {
+        let mut fixture = fixture();
+        fixture.forks[0].repair = None;
+        assert_eq!(PreventionSft.build(&fixture.input()).unwrap_err().reason, "no-passing-repair");
+        fixture.forks.clear();
+        assert_eq!(PreventionSft.build(&fixture.input()).unwrap_err().reason, "not-replayed");
+    }
+}

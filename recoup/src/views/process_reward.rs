@@ -36,3 +36,21 @@ impl View for ProcessReward {
         Ok(vec![Example { objective: Objective::StepRewards, step_labels, lineage, ..example }])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::fixture;
+    use super::ProcessReward;
+    use crate::views::{StepLabel, View};
+
+    #[test]
+    fn labelled_turns_are_labels_and_nothing_is_imitated() {
+        let fixture = fixture();
+        let examples = ProcessReward.build(&fixture.input()).unwrap();
+        let [example] = examples.as_slice() else { panic!("one example") };
+        assert!(example.segments.is_empty());
+        assert_eq!(example.context.len(), 4);
+        let right = StepLabel { message: 1, correct: true, value: None };
+        assert_eq!(example.step_labels, [right, StepLabel { message: 3, correct: false, value: Some(0.0) }]);
+    }
+}

@@ -92,3 +92,50 @@ fn rejection(wrong: &Message) -> Vec<Message> {
 fn context_only(message: Message) -> Message {
     Message { node: None, sampled: None, ..message }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{WRONG, fixture};
+    use super::{REJECTION, RecoverySft};
+    use crate::id::Hash;
+    use crate::trajectory::{Part, Role};
+    use crate::verdict::Arm;
+    use crate::views::{Example, View};
+
+    /// What the wrong action is answered, with the example checked.
+    fn reply(example: &Example) -> &str {
+        assert_eq!(example.context.len(), 6);
+        assert_eq!(example.context[3].parts[0].cited_text(), Some(r#"{"id":"B2"}"#));
+        assert_eq!((example.context[3].node, example.context[4].node), (None, None));
+        assert_eq!(example.context[4].role, Role::Tool);
+        assert!(example.segments.iter().all(|segment| segment.message == 5) && example.learns_all_of(5));
+        let Part::ToolResult(result) = &example.context[4].parts[0] else { panic!("a result") };
+        result.parts[0].cited_text().unwrap()
+    }
+
+    #[test]
+    fn the_wrong_action_and_its_error_are_context() {
+        let mut fixture = fixture();
+        let example = RecoverySft.build(&fixture.input()).unwrap().remove(0);
+        assert_eq!(reply(&example), "no such order");
+        fixture.forks[0].branches.retain(|branch| branch.arm != Arm::Retry);
+        assert_eq!(RecoverySft.build(&fixture.input()).unwrap().remove(0).context, example.context);
+    }
+
+    #[test]
+    fn a_reply_that_rejects_nothing_is_replaced() {
+        let mut fixture = fixture();
+        let answered = &mut fixture.forks[0].branches[0].run.nodes[WRONG + 1];
+        let Part::ToolResult(result) = &mut answered.parts[0] else { panic!("a result") };
+        result.is_error = Some(false);
+        assert_eq!(reply(&RecoverySft.build(&fixture.input()).unwrap().remove(0)), REJECTION);
+    }
+
+    #[test]
+    fn an_error_that_changed_something_is_replaced_too() {
+        let mut fixture = fixture();
+        fixture.run.nodes[WRONG - 1].occurrence.state_hash = Some(Hash::of(b"before"));
+        fixture.run.nodes[WRONG + 1].occurrence.state_hash = Some(Hash::of(b"after"));
+        assert_eq!(reply(&RecoverySft.build(&fixture.input()).unwrap().remove(0)), REJECTION);
+    }
+}

@@ -85,3 +85,59 @@ pub(super) fn step_labels(input: &ViewInput<'_>) -> Result<BTreeMap<usize, Label
 fn fits(sweep: &Sweep, steps: &[usize]) -> bool {
     sweep.decisive.is_none_or(|decisive| steps.get(decisive.step) == Some(&decisive.node))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{WRONG, fixture};
+    use super::{Label, step_labels};
+    use crate::id::Hash;
+    use crate::verdict::{Flip, Sweep};
+
+    #[test]
+    fn turns_are_right_before_the_error_and_wrong_at_it() {
+        let fixture = fixture();
+        let labels = step_labels(&fixture.input()).unwrap();
+        let right = Label { correct: true, ..Label::default() };
+        let wrong = Label { value: Some(0.0), ..Label::default() };
+        assert_eq!(labels.into_iter().collect::<Vec<_>>(), [(1, right), (WRONG, wrong)]);
+    }
+
+    #[test]
+    fn a_curve_calls_a_turn_wrong() {
+        let mut fixture = fixture();
+        fixture.forks.clear();
+        fixture.diagnosis.admitted = false;
+        let mut sweep = Sweep {
+            policy: "test".to_owned(),
+            config_hash: Hash::of(b""),
+            plan_hash: Hash::of(b""),
+            injected: false,
+            recoverability: Vec::new(),
+            is_monotone: true,
+            last_recoverable: Some(3),
+            flips: vec![Flip {
+                step: 1,
+                n: 4,
+                corrected: 4,
+                retried: 1,
+                effect: 0.75,
+                low: 0.1,
+                high: 1.0,
+                p_holm: 0.01,
+            }],
+            decisive: None,
+        };
+        let labels = |sweep: &Sweep| {
+            let input = fixture.input();
+            step_labels(&super::ViewInput { sweep: Some(sweep), ..input })
+        };
+        let wrong = Label { value: Some(0.25), is_replayed: true, ..Label::default() };
+        assert_eq!(labels(&sweep).unwrap().into_iter().collect::<Vec<_>>(), [(WRONG, wrong)]);
+        sweep.flips[0].p_holm = 0.2;
+        assert_eq!(labels(&sweep).unwrap_err().reason, "diagnosis-not-admitted");
+        // The expert could save it before turn 0 and not after it.
+        sweep.last_recoverable = Some(0);
+        let labels = labels(&sweep).unwrap();
+        assert_eq!((labels.len(), labels[&1].correct, labels[&1].is_replayed), (1, false, true));
+    }
+}

@@ -63,3 +63,31 @@ fn is_recovered(diagnosis: &Diagnosis, node: usize) -> bool {
     diagnosis.findings.iter().any(|finding| is_decisive(&finding))
         && diagnosis.findings.iter().all(|finding| finding.node > node || made_up(finding))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{WRONG, call, fixture};
+    use super::StepMaskedSft;
+    use crate::views::View;
+
+    #[test]
+    fn after_a_recovery_turns_are_learned_again_where_asked() {
+        let mut fixture = fixture();
+        fixture.run.nodes.insert(5, call("cancel", "A1"));
+        fixture.run.nodes[5].parent = Some(4);
+        fixture.run.nodes[6].parent = Some(5);
+        fixture.run.leaves[0].node = Some(6);
+        fixture.diagnosis.findings[0].resolved_at = Some(5);
+        let learned = |fixture: &super::super::fixture::Fixture| -> Vec<usize> {
+            let example = StepMaskedSft.build(&fixture.input()).unwrap().remove(0);
+            example.segments.iter().map(|segment| segment.message).collect()
+        };
+        assert_eq!(learned(&fixture), [1]);
+        fixture.settings.after_recovery = true;
+        // Neither the error, nor the answer of a failed run.
+        assert_eq!(learned(&fixture), [1, 5]);
+        fixture.diagnosis.findings[0].resolved_at = None;
+        assert_eq!(learned(&fixture), [1]);
+        assert_eq!(fixture.diagnosis.decisive_node, WRONG);
+    }
+}

@@ -98,3 +98,52 @@ fn attempts(run: &Trajectory) -> Vec<Attempts> {
     }
     below
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::task::Task;
+    use crate::trajectory::{Leaf, Node, Outcome, Part, Role, Status, TerminationKind, Trajectory};
+    use crate::verdict::Side;
+    use crate::views::{Evidence, Preference, View, ViewInput, ViewSettings};
+
+    /// A search that tries two thoughts in one state.
+    fn tree(first: Outcome, second: Outcome) -> Trajectory {
+        let mut run = Trajectory::new("test", Task::from_goal("q"));
+        let say = |text: &str, parent| {
+            let mut node = Node::new(Role::Assistant, "assistant", vec![Part::text(text)]).sampled();
+            node.parent = parent;
+            node
+        };
+        run.push(Node::new(Role::User, "user", vec![Part::text("q")]));
+        run.push_under(say("search", Some(0)));
+        let left = run.push_under(say("guess", Some(1)));
+        let right = run.push_under(say("look", Some(1)));
+        run.leaves =
+            vec![Leaf { node: Some(left), outcome: first }, Leaf { node: Some(right), outcome: second }];
+        run.main_leaf = 1;
+        run
+    }
+
+    fn ended(status: Status, kind: TerminationKind) -> Outcome {
+        Outcome { status, ..Outcome::unknown() }.ended(kind, "")
+    }
+
+    #[test]
+    fn attempts_that_finished_differently_are_a_pair() {
+        let settings = ViewSettings::default();
+        let (finished, cut) = (TerminationKind::Completed, TerminationKind::StepLimit);
+        let won = || ended(Status::Success, finished);
+        let run = tree(ended(Status::Failure, finished), won());
+        let examples = Preference.build(&ViewInput::new(&run, Side::Train, &settings)).unwrap();
+        let last = |half: usize| examples[half].context.last().unwrap().parts[0].cited_text();
+        assert_eq!((last(0), last(1), examples.len()), (Some("look"), Some("guess"), 2));
+        assert_eq!((examples[0].context.len(), examples[0].lineage.evidence), (3, Evidence::Tree));
+        for other in [ended(Status::Failure, cut), ended(Status::Unknown, finished), won()] {
+            let run = tree(other, won());
+            let refused = Preference.build(&ViewInput::new(&run, Side::Train, &settings)).unwrap_err();
+            assert_eq!(refused.reason, "no-contrasting-finished-attempts");
+        }
+        let held_out = ViewInput::new(&run, Side::Test, &settings);
+        assert_eq!(Preference.build(&held_out).unwrap_err().reason, "held-out");
+    }
+}

@@ -1,6 +1,7 @@
 //! One pass over runs: each is loaded once, redacted once, and shown to every view and its exporter.
 
-use super::load::{Cleared, Loaded};
+use super::load::{Cleared, Loaded, Siblings};
+use super::previews::preview;
 use super::rows::run_row;
 use crate::exporters::{Built, ExportWriter, Training};
 use crate::id::TrajectoryId;
@@ -8,22 +9,40 @@ use crate::parallel;
 use crate::pipeline::PipelineError;
 use crate::pipeline::diagnose::text_len;
 use crate::redaction::Redacted;
-use crate::report::RunRow;
+use crate::report::{Preview, RunRow};
 use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Store};
 use crate::verdict::Side;
-use crate::views::{Exclusion, ViewInput, ViewSettings};
+use crate::views::{Exclusion, Tally, ViewInput, ViewSettings};
 
 /// Text of one parallel batch of runs, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
 /// Runs of one batch.
 const BATCH_RUNS: u64 = 256;
 
+/// Examples of each view that the report shows.
+const PREVIEWS: usize = 2;
+
+/// What a pass leaves behind beside the rows.
+pub(super) struct Passed {
+    /// Every run as the report has it.
+    pub runs: Vec<RunRow>,
+    /// A few examples of each view.
+    pub previews: Vec<Vec<Preview>>,
+}
+
 /// What one run gives to every outlet.
 struct Given {
     redacted: Redacted,
-    rows: Vec<Result<Vec<Built>, Exclusion>>,
+    views: Vec<ViewGiven>,
     report: RunRow,
+}
+
+/// What one run gives to a view.
+struct ViewGiven {
+    rows: Result<Vec<Built>, Exclusion>,
+    tally: Tally,
+    previews: Vec<Preview>,
 }
 
 /// Shows every run, or the ones named, to the writers, each of which has its view; returns their rows.
@@ -35,10 +54,11 @@ pub(super) fn pass(
     threads: usize,
     writers: &mut [ExportWriter<'_>],
     reporter: &mut dyn Reporter,
-) -> Result<Vec<RunRow>, PipelineError> {
+) -> Result<Passed, PipelineError> {
     let total = ids.map_or_else(|| store.count(&Filter::default()), |ids| Ok(ids.len() as u64))?;
     reporter.stage("write", Some(total));
-    let mut rows = Vec::new();
+    let mut passed = Passed { runs: Vec::new(), previews: vec![Vec::new(); training.len()] };
+    let mut siblings = Siblings::default();
     let mut offset = 0;
     loop {
         let page = match ids {
@@ -49,14 +69,17 @@ pub(super) fn pass(
             }
         };
         if page.is_empty() {
-            return Ok(rows);
+            return Ok(passed);
         }
         offset += page.len() as u64;
         let mut batch = Vec::new();
         let mut bytes = 0;
         let mut page = page.into_iter().peekable();
         while let Some(row) = page.next() {
-            let loaded = Loaded::read(store, row)?;
+            let mut loaded = Loaded::read(store, row)?;
+            if settings.sibling_pairs {
+                loaded.add_siblings(store, &mut siblings)?;
+            }
             bytes += loaded.runs().map(text_len).sum::<usize>();
             batch.push(loaded);
             if bytes < BATCH_BYTES && page.peek().is_some() {
@@ -64,19 +87,25 @@ pub(super) fn pass(
             }
             reporter.advance(batch.len() as u64);
             let batch = std::mem::take(&mut batch);
-            for given in parallel::map(&batch, threads, |loaded| give(loaded, training, settings)) {
-                for (writer, built) in writers.iter_mut().zip(given.rows) {
-                    writer.offer(&given.redacted, built)?;
+            let wanted: Vec<usize> = passed.previews.iter().map(|shown| PREVIEWS - shown.len()).collect();
+            let given = parallel::map(&batch, threads, |loaded| give(loaded, training, settings, &wanted));
+            for Given { redacted, views, report } in given {
+                for ((writer, view), shown) in writers.iter_mut().zip(views).zip(&mut passed.previews) {
+                    writer.count(&view.tally);
+                    writer.offer(&redacted, view.rows)?;
+                    shown.extend(view.previews);
+                    shown.truncate(PREVIEWS);
                 }
-                rows.push(given.report);
+                passed.runs.push(report);
             }
             bytes = 0;
         }
     }
 }
 
-fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings) -> Given {
-    let Cleared { mut redacted, diagnosis, reviews, forks } = loaded.clear();
+/// `wanted` are the previews that each view still lacks.
+fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings, wanted: &[usize]) -> Given {
+    let Cleared { mut redacted, diagnosis, reviews, forks, siblings } = loaded.clear();
     let side = side(loaded.row.split.as_deref());
     let input = ViewInput {
         blame: loaded.blame.as_ref(),
@@ -85,15 +114,22 @@ fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings) -> 
         reviews: &reviews,
         forks: &forks,
         sweep: loaded.sweep.as_ref(),
+        siblings: &siblings,
         ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), settings)
     };
-    let rows = |Training { view, exporter }: &Training<'_>| {
-        let examples = view.build(&input)?.into_iter();
-        Ok(examples.flat_map(|example| exporter.rows(example)).collect())
-    };
-    let rows = training.iter().map(rows).collect();
+    let views = training.iter().zip(wanted).map(|(Training { view, exporter }, wanted)| {
+        let built = view.build(&input);
+        let examples = built.as_deref().unwrap_or_default();
+        let mut tally = Tally::default();
+        examples.iter().for_each(|example| tally.add(example));
+        let previews = examples.iter().filter_map(preview).take(*wanted).collect();
+        let rows =
+            built.map(|examples| examples.into_iter().flat_map(|example| exporter.rows(example)).collect());
+        ViewGiven { rows, tally, previews }
+    });
+    let views = views.collect();
     let report = run_row(loaded, side, &mut redacted);
-    Given { redacted, rows, report }
+    Given { redacted, views, report }
 }
 
 fn side(word: Option<&str>) -> Option<Side> {
