@@ -51,6 +51,13 @@ pub enum ContaminationError {
     Empty,
 }
 
+/// Equal lists, in the same order.
+impl PartialEq for Contamination {
+    fn eq(&self, other: &Self) -> bool {
+        self.hashes == other.hashes
+    }
+}
+
 impl Contamination {
     /// Adds a list: JSON lines, each an object (`id`, `task_id`, `instance_id` or `question_id` and any
     /// other strings as texts) or a string; or plain lines, each an id where it has no space, else a text.

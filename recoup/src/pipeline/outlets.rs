@@ -58,7 +58,7 @@ pub fn write_outlets(
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
     let mut writers = writers(TRAINING, config.out, &provenance)?;
-    let runs = pass(store, None, TRAINING, &config.settings.views, config.threads, &mut writers, reporter)?;
+    let runs = pass(store, None, TRAINING, &config.settings, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
         title: TITLE.to_owned(),
@@ -108,7 +108,7 @@ pub fn export_rows(
     fs::create_dir_all(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
     let provenance = Provenance::new(settings.hash(), store.fingerprint()?.to_string());
     let mut writers = writers(training, out, &provenance)?;
-    pass(store, Some(ids), training, &settings.views, threads, &mut writers, reporter)?;
+    pass(store, Some(ids), training, settings, threads, &mut writers, reporter)?;
     Ok(writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?)
 }
 

@@ -5,14 +5,15 @@ use super::rows::run_row;
 use crate::exporters::{Built, ExportWriter, Training};
 use crate::id::TrajectoryId;
 use crate::parallel;
-use crate::pipeline::PipelineError;
 use crate::pipeline::diagnose::text_len;
+use crate::pipeline::selection::Selector;
+use crate::pipeline::{ContentSettings, PipelineError};
 use crate::redaction::Redacted;
 use crate::report::RunRow;
 use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Store};
 use crate::verdict::Side;
-use crate::views::{Exclusion, ViewInput, ViewSettings};
+use crate::views::{Exclusion, ViewInput};
 
 /// Text of one parallel batch of runs, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
@@ -31,13 +32,14 @@ pub(super) fn pass(
     store: &Store,
     ids: Option<&[TrajectoryId]>,
     training: &[Training<'_>],
-    settings: &ViewSettings,
+    settings: &ContentSettings,
     threads: usize,
     writers: &mut [ExportWriter<'_>],
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<RunRow>, PipelineError> {
     let total = ids.map_or_else(|| store.count(&Filter::default()), |ids| Ok(ids.len() as u64))?;
     reporter.stage("write", Some(total));
+    let mut selector = Selector::new(&settings.selection, store, training.len())?;
     let mut rows = Vec::new();
     let mut offset = 0;
     loop {
@@ -64,9 +66,10 @@ pub(super) fn pass(
             }
             reporter.advance(batch.len() as u64);
             let batch = std::mem::take(&mut batch);
-            for given in parallel::map(&batch, threads, |loaded| give(loaded, training, settings)) {
-                for (writer, built) in writers.iter_mut().zip(given.rows) {
-                    writer.offer(&given.redacted, built)?;
+            let give = |loaded: &Loaded| give(loaded, training, settings, &selector);
+            for (given, loaded) in parallel::map(&batch, threads, give).into_iter().zip(&batch) {
+                for (view, (writer, built)) in writers.iter_mut().zip(given.rows).enumerate() {
+                    writer.offer(&given.redacted, selector.once(view, loaded.row.id, built))?;
                 }
                 rows.push(given.report);
             }
@@ -75,7 +78,12 @@ pub(super) fn pass(
     }
 }
 
-fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings) -> Given {
+fn give(
+    loaded: &Loaded,
+    training: &[Training<'_>],
+    settings: &ContentSettings,
+    selector: &Selector<'_>,
+) -> Given {
     let Cleared { mut redacted, diagnosis, reviews, forks } = loaded.clear();
     let side = side(loaded.row.split.as_deref());
     let input = ViewInput {
@@ -85,9 +93,11 @@ fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings) -> 
         reviews: &reviews,
         forks: &forks,
         sweep: loaded.sweep.as_ref(),
-        ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), settings)
+        ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), &settings.views)
     };
+    let selected = selector.check(&loaded.run, &loaded.row);
     let rows = |Training { view, exporter }: &Training<'_>| {
+        selected?;
         let examples = view.build(&input)?.into_iter();
         Ok(examples.flat_map(|example| exporter.rows(example)).collect())
     };
