@@ -43,6 +43,9 @@ mod judges;
 /// Failed runs re-executed, and repairs proved by matched arms.
 mod replay;
 
+/// What nothing is learned from.
+mod selection;
+
 /// The main job on the bundled examples and on the shared traces.
 mod run;
 
