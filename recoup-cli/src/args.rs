@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Env(EnvCommand),
     /// Write runs in a format that other programs read
     Export(ExportArgs),
+    /// Write every run with what was decided about it, accepted and rejected, as linked tables with a card
+    Release(ReleaseArgs),
     /// Re-execute failed runs in their environments and prove repairs by matched arms
     Replay(ReplayArgs),
     /// Ask a model, to see whether and how it answers
@@ -651,6 +653,17 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "KEY")]
     /// Only runs of this task
     pub task: Option<String>,
+}
+
+/// What to release.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    /// Folder to write into
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Leave out runs whose licence is unknown, instead of writing nothing
+    #[arg(long)]
+    pub skip_unknown: bool,
 }
 
 /// Which models judge.

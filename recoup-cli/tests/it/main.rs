@@ -43,6 +43,8 @@ mod judges;
 /// Failed runs re-executed, and repairs proved by matched arms.
 mod replay;
 
+/// Runs and verdicts, published.
+mod release;
 /// What nothing is learned from.
 mod selection;
 

@@ -24,6 +24,7 @@ mod forget;
 mod gc;
 mod import;
 mod join;
+mod lineage;
 mod load;
 mod pack;
 mod pending;

@@ -98,6 +98,8 @@ CREATE TABLE sketch(trajectory INTEGER PRIMARY KEY, body BLOB NOT NULL);
 -- What ties runs in a strict split only: hashes of a template, a repository, the seed of a database.
 CREATE TABLE strict_link(trajectory INTEGER NOT NULL, link BLOB NOT NULL, PRIMARY KEY(trajectory, link)) WITHOUT ROWID;
 CREATE INDEX strict_link_link ON strict_link(link);
+-- Finds what replays have continued from a run.
+CREATE INDEX trajectory_origin ON trajectory(origin) WHERE origin IS NOT NULL;
 CREATE INDEX split_link_component ON split_link(component);
 -- What was decided about the project as a whole.
 CREATE TABLE rule(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
