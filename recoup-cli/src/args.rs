@@ -9,11 +9,12 @@ use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
 use recoup::models::Cost;
-use recoup::pipeline::Stratum;
+use recoup::pipeline::{LeftOut, Stratum};
 use recoup::rollout::Difficulties;
 use recoup::templates::LocalTime;
 use recoup::verdict::Arm;
 use recoup::views::{DiagnosisAnswer, PreventionTarget, VIEWS};
+use serde::Deserialize;
 
 /// Turn the failed runs of an LLM agent into a better agent.
 #[derive(Debug, Parser)]
@@ -90,6 +91,8 @@ pub(crate) enum Command {
     Env(EnvCommand),
     /// Write runs in a format that other programs read
     Export(ExportArgs),
+    /// Write every run with what was decided about it, accepted and rejected, as linked tables with a card
+    Release(ReleaseArgs),
     /// Re-execute failed runs in their environments and prove repairs by matched arms
     Replay(ReplayArgs),
     /// Ask a model, to see whether and how it answers
@@ -295,6 +298,8 @@ pub(crate) struct ImportArgs {
     pub formats: bool,
     #[command(flatten)]
     pub outcomes: OutcomeArgs,
+    #[command(flatten)]
+    pub split: SplitArgs,
     /// Show what would be imported, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -323,6 +328,47 @@ pub(crate) struct OutcomeArgs {
     pub licence: Option<String>,
 }
 
+/// What keeps runs on one side of the split.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SplitArgs {
+    /// What ties runs to one side of the split from now on: task, goal, lineage and near-duplicates, or
+    /// also the task's template, repository and database seed [default: as the project does]
+    #[arg(long, value_name = "RULE", value_enum)]
+    pub split: Option<SplitChoice>,
+}
+
+/// What ties runs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SplitChoice {
+    /// Also template, repository and database seed
+    Strict,
+}
+
+/// What nothing is learned from.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SelectionArgs {
+    /// Keep an environment or a harness for measuring: nothing is learned from its runs
+    #[arg(long, value_name = "environment=NAME|harness=NAME", value_parser = parse_left_out, help_heading = "Selection")]
+    pub leave_out: Vec<LeftOut>,
+    /// Which of several like runs to drop: only equal examples, or all but the first of near-duplicates
+    #[arg(long, value_name = "HOW", value_enum, help_heading = "Selection")]
+    pub deduplicate: Option<DeduplicateChoice>,
+    /// List of a benchmark's ids and texts, JSONL or plain lines: nothing is learned from runs that hold them
+    #[arg(long, value_name = "FILE", help_heading = "Selection")]
+    pub contaminated: Vec<PathBuf>,
+}
+
+/// What `--deduplicate` may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DeduplicateChoice {
+    /// Equal examples
+    Exact,
+    /// Near-duplicates too
+    Near,
+}
+
 /// What `--assume` may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AssumeChoice {
@@ -341,6 +387,10 @@ pub(crate) struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub outcomes: OutcomeArgs,
+    #[command(flatten)]
+    pub split: SplitArgs,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
     #[command(flatten)]
     pub worlds: WorldArgs,
     #[command(flatten)]
@@ -597,6 +647,8 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "VIEW", value_parser = PossibleValuesParser::new(views()))]
     pub view: Option<String>,
     #[command(flatten)]
+    pub selection: SelectionArgs,
+    #[command(flatten)]
     pub model: ModelArgs,
     #[command(flatten)]
     pub views: ViewArgs,
@@ -623,6 +675,17 @@ pub(crate) struct ViewArgs {
     /// Let `preference` pair runs of a task whose earlier messages are the same byte for byte
     #[arg(long, help_heading = "Views")]
     pub sibling_pairs: bool,
+}
+
+/// What to release.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    /// Folder to write into
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Leave out runs whose licence is unknown, instead of writing nothing
+    #[arg(long)]
+    pub skip_unknown: bool,
 }
 
 /// Which models judge.
@@ -792,6 +855,11 @@ fn parse_world(text: &str) -> Result<(String, PathBuf), String> {
         }
         _ => Err("expected a name and a folder, as `shop=environments/shop`".to_owned()),
     }
+}
+
+/// Reads what to keep for measuring.
+fn parse_left_out(text: &str) -> Result<LeftOut, String> {
+    LeftOut::parse(text).ok_or_else(|| "expected `environment=NAME` or `harness=NAME`".to_owned())
 }
 
 /// Reads a finite number.

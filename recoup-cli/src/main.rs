@@ -77,6 +77,7 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Collect(flags) => commands::collect::collect(flags, &settings, printer),
         Command::Env(command) => commands::env::env(command, &settings, printer),
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
+        Command::Release(flags) => commands::release::release(flags, &settings, printer),
         Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),
         Command::Ask(flags) => commands::ask::ask(flags, &settings, printer),
         Command::Eval(command) => commands::eval::eval(command, &settings, printer),

@@ -18,9 +18,12 @@ mod judge;
 mod labelled;
 mod outcomes;
 mod outlets;
+#[cfg(feature = "parquet")]
+mod release;
 mod replay;
 mod replies;
 mod review;
+mod selection;
 mod settings;
 mod siblings;
 mod summary;
@@ -37,8 +40,11 @@ pub use self::judge::{Judging, JudgingPlan, Meter, first_questions, judge_runs};
 pub use self::labelled::judgements;
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
 pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
+#[cfg(feature = "parquet")]
+pub use self::release::{ReleaseConfig, release};
 pub use self::replay::{ReplayConfig, Replaying, replay, replayable};
 pub use self::review::{Stratum, read_review, record_review, review_sample};
+pub use self::selection::{Deduplicate, LeftOut, Selection};
 pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
 pub use self::worlds::Opener;
@@ -92,6 +98,14 @@ pub enum PipelineError {
     Foreign {
         /// The file.
         path: std::path::PathBuf,
+    },
+    /// A release would hold runs that nobody has said the licence of.
+    #[error("{count} runs have an unknown licence, `{example}` for one")]
+    UnknownLicence {
+        /// How many.
+        count: u64,
+        /// The first of them.
+        example: crate::id::TrajectoryId,
     },
     /// A file or folder could not be written.
     #[error("cannot write {}", path.display())]

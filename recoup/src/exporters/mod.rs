@@ -8,7 +8,12 @@
 
 pub mod atif;
 mod chat;
+#[cfg(feature = "parquet")]
+mod columns;
 mod manifest;
+#[cfg(feature = "parquet")]
+pub mod release;
+mod shape;
 mod trl_messages;
 mod trl_prompt_completion;
 #[cfg(feature = "templates")]

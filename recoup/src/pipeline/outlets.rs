@@ -60,7 +60,7 @@ pub fn write_outlets(
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
     let mut writers = writers(TRAINING, config.out, &provenance)?;
     let Passed { runs, previews } =
-        pass(store, None, TRAINING, &config.settings.views, config.threads, &mut writers, reporter)?;
+        pass(store, None, TRAINING, &config.settings, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
         title: TITLE.to_owned(),
@@ -114,7 +114,7 @@ pub fn export_rows(
     fs::create_dir_all(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
     let provenance = Provenance::new(settings.hash(), store.fingerprint()?.to_string());
     let mut writers = writers(training, out, &provenance)?;
-    pass(store, Some(ids), training, &settings.views, threads, &mut writers, reporter)?;
+    pass(store, Some(ids), training, settings, threads, &mut writers, reporter)?;
     Ok(writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?)
 }
 

@@ -65,6 +65,10 @@ mod real_data;
 mod redaction;
 /// Redaction measured on a drawn corpus and on real traces.
 mod redaction_corpus;
+/// Rows of a release.
+#[cfg(feature = "parquet")]
+mod release;
+
 /// Stored runs executed again: strictness, matched arms, curves.
 #[cfg(feature = "packages")]
 mod replay;

@@ -6,14 +6,15 @@ use super::rows::run_row;
 use crate::exporters::{Built, ExportWriter, Training};
 use crate::id::TrajectoryId;
 use crate::parallel;
-use crate::pipeline::PipelineError;
 use crate::pipeline::diagnose::text_len;
+use crate::pipeline::selection::Selector;
+use crate::pipeline::{ContentSettings, PipelineError};
 use crate::redaction::Redacted;
 use crate::report::{Preview, RunRow};
 use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Store};
 use crate::verdict::Side;
-use crate::views::{Exclusion, Tally, ViewInput, ViewSettings};
+use crate::views::{Exclusion, Tally, ViewInput};
 
 /// Text of one parallel batch of runs, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
@@ -50,7 +51,7 @@ pub(super) fn pass(
     store: &Store,
     ids: Option<&[TrajectoryId]>,
     training: &[Training<'_>],
-    settings: &ViewSettings,
+    settings: &ContentSettings,
     threads: usize,
     writers: &mut [ExportWriter<'_>],
     reporter: &mut dyn Reporter,
@@ -59,6 +60,7 @@ pub(super) fn pass(
     reporter.stage("write", Some(total));
     let mut passed = Passed { runs: Vec::new(), previews: vec![Vec::new(); training.len()] };
     let mut siblings = Siblings::default();
+    let mut selector = Selector::new(&settings.selection, store, training.len())?;
     let mut offset = 0;
     loop {
         let page = match ids {
@@ -77,7 +79,7 @@ pub(super) fn pass(
         let mut page = page.into_iter().peekable();
         while let Some(row) = page.next() {
             let mut loaded = Loaded::read(store, row)?;
-            if settings.sibling_pairs {
+            if settings.views.sibling_pairs {
                 loaded.add_siblings(store, &mut siblings)?;
             }
             bytes += loaded.runs().map(text_len).sum::<usize>();
@@ -88,13 +90,18 @@ pub(super) fn pass(
             reporter.advance(batch.len() as u64);
             let batch = std::mem::take(&mut batch);
             let wanted: Vec<usize> = passed.previews.iter().map(|shown| PREVIEWS - shown.len()).collect();
-            let given = parallel::map(&batch, threads, |loaded| give(loaded, training, settings, &wanted));
-            for Given { redacted, views, report } in given {
-                for ((writer, view), shown) in writers.iter_mut().zip(views).zip(&mut passed.previews) {
-                    writer.count(&view.tally);
-                    writer.offer(&redacted, view.rows)?;
-                    shown.extend(view.previews);
-                    shown.truncate(PREVIEWS);
+            let give = |loaded: &Loaded| give(loaded, training, settings, &selector, &wanted);
+            for (given, loaded) in parallel::map(&batch, threads, give).into_iter().zip(&batch) {
+                let Given { redacted, views, report } = given;
+                let outlets = writers.iter_mut().zip(views).zip(&mut passed.previews);
+                for (index, ((writer, view), shown)) in outlets.enumerate() {
+                    let rows = selector.once(index, loaded.row.id, view.rows);
+                    if rows.is_ok() {
+                        writer.count(&view.tally);
+                        shown.extend(view.previews);
+                        shown.truncate(PREVIEWS);
+                    }
+                    writer.offer(&redacted, rows)?;
                 }
                 passed.runs.push(report);
             }
@@ -104,7 +111,13 @@ pub(super) fn pass(
 }
 
 /// `wanted` are the previews that each view still lacks.
-fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings, wanted: &[usize]) -> Given {
+fn give(
+    loaded: &Loaded,
+    training: &[Training<'_>],
+    settings: &ContentSettings,
+    selector: &Selector<'_>,
+    wanted: &[usize],
+) -> Given {
     let Cleared { mut redacted, diagnosis, reviews, forks, siblings } = loaded.clear();
     let side = side(loaded.row.split.as_deref());
     let input = ViewInput {
@@ -115,10 +128,11 @@ fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings, wan
         forks: &forks,
         sweep: loaded.sweep.as_ref(),
         siblings: &siblings,
-        ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), settings)
+        ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), &settings.views)
     };
+    let selected = selector.check(&loaded.run, &loaded.row);
     let views = training.iter().zip(wanted).map(|(Training { view, exporter }, wanted)| {
-        let built = view.build(&input);
+        let built = selected.and_then(|()| view.build(&input));
         let examples = built.as_deref().unwrap_or_default();
         let mut tally = Tally::default();
         examples.iter().for_each(|example| tally.add(example));
