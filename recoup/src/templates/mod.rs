@@ -16,6 +16,7 @@ mod format;
 mod mask;
 mod profile;
 mod proof;
+mod proved;
 mod python;
 mod refused;
 mod source;
