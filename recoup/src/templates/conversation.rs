@@ -166,9 +166,7 @@ pub(super) fn plain(value: &Json) -> Value {
         },
         Json::String(text) => Value::from(text.as_str()),
         Json::Array(items) => list(items.iter().map(plain)),
-        Json::Object(members) => {
-            dictionary(members.iter().map(|(key, value)| (key.as_str(), plain(value))))
-        }
+        Json::Object(members) => dictionary(members.iter().map(|(key, value)| (key.as_str(), plain(value)))),
     }
 }
 

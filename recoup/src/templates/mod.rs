@@ -23,6 +23,7 @@ mod source;
 mod spans;
 mod template;
 mod tokenizer;
+mod words;
 
 pub use self::conversation::Conversation;
 pub use self::format::{ChatFormat, FormatError, FormatOptions, ModelFiles};

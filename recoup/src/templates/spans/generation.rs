@@ -17,15 +17,15 @@ pub(crate) fn by_generation(
     (extent.admits(&ranges) && written.iter().all(holds)).then_some(ranges)
 }
 
-/// The generated ranges that hold the strings of a message; `None` where one of them is in none.
+/// The generated ranges that hold strings of a message; `None` without any.
 ///
-/// Only for templates whose ranges the golden corpus has proved: no second method says where they begin.
+/// Only for templates whose ranges the golden corpus has proved: no second method says where they begin. A
+/// template may write a string once more elsewhere (a call's name above its result); that all of the message
+/// stands in the ranges is proved on the finished row.
 pub(crate) fn by_corpus(generated: &[Range<usize>], written: &[usize]) -> Option<Vec<Range<usize>>> {
-    let holds = |range: &Range<usize>, at: usize| (range.start..=range.end).contains(&at);
-    let is_own = |range: &&Range<usize>| written.iter().any(|at| holds(range, *at));
+    let is_own = |range: &&Range<usize>| written.iter().any(|at| (range.start..=range.end).contains(at));
     let ranges: Vec<Range<usize>> = generated.iter().filter(is_own).cloned().collect();
-    let is_held = |at: &usize| ranges.iter().any(|range| holds(range, *at));
-    (!ranges.is_empty() && written.iter().all(is_held)).then_some(ranges)
+    (!ranges.is_empty()).then_some(ranges)
 }
 
 #[cfg(test)]
@@ -48,9 +48,9 @@ mod tests {
     }
 
     #[test]
-    fn a_proved_range_must_hold_every_string() {
+    fn a_proved_range_holds_a_string() {
         assert_eq!(by_corpus(&[0..3, 10..20, 30..40], &[11, 18]), Some(vec![10..20]));
-        assert_eq!(by_corpus(&[0..3, 10..20], &[11, 25]), None);
+        assert_eq!(by_corpus(&[0..3, 10..20], &[11, 25]), Some(vec![10..20]));
         assert_eq!(by_corpus(&[0..3], &[]), None);
     }
 }

@@ -27,7 +27,7 @@ MODELS = [
     ("*", "smollm2+"),
 ]
 SPECIAL = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
-LOOKS_SPECIAL = re.compile(r"<[|｜][^<>|｜\s'\"{}]{1,60}[|｜]>|</?[a-zA-Z_]{1,40}[|]?>|<[|][a-z_]{1,40}>|\[/?[A-Z_]{3,40}\]")
+LOOKS_SPECIAL = re.compile(r"<[|｜][^<>|｜\s{}]{1,60}[|｜]>|</?[a-zA-Z_]{1,40}[|]?>|<[|][a-z_]{1,40}>|\[/?[A-Z_]{3,40}\]")
 
 
 def model_of(template):
