@@ -783,7 +783,7 @@ pub(crate) struct ModelArgs {
     /// Date for templates that print one (`2026-11-29`)
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     pub date: Option<LocalTime>,
-    /// Most tokens of a row; longer ones are refused [default: what the tokenizer says]
+    /// Most tokens of a row; longer runs are cut between turns [default: what the tokenizer says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_tokens: Option<u32>,
     /// Refuse rows in which a token reaches over the edge of what is learned

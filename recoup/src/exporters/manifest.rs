@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Exporter;
+use super::{Exporter, TokenCounts};
 use crate::artifact::Provenance;
 use crate::redaction::Kind;
 use crate::verdict::Side;
@@ -27,6 +27,9 @@ pub struct Manifest {
     pub train_with: BTreeMap<String, bool>,
     /// Rows written.
     pub rows: u64,
+    /// What rows of tokens count; absent where rows are text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenCounts>,
     /// Runs offered.
     #[serde(rename = "in")]
     pub runs_in: u64,
@@ -61,6 +64,7 @@ impl Manifest {
             view: view.to_owned(),
             train_with: exporter.train_with().iter().map(setting).collect(),
             rows: 0,
+            tokens: None,
             runs_in: 0,
             built: Tally::default(),
             excluded: BTreeMap::new(),

@@ -14,15 +14,19 @@ mod manifest;
 #[cfg(feature = "parquet")]
 pub mod release;
 mod shape;
+mod tokens;
 mod trl_messages;
 mod trl_prompt_completion;
 #[cfg(feature = "templates")]
 pub mod trl_tokenized;
+#[cfg(feature = "templates")]
+mod windows;
 mod writer;
 
 use serde_json::Value;
 
 pub use self::manifest::Manifest;
+pub use self::tokens::TokenCounts;
 pub use self::trl_messages::TrlMessages;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
 pub use self::writer::{ExportError, ExportWriter};
@@ -43,7 +47,7 @@ pub trait Exporter: Sync {
     /// The rows of an example: one, unless the format carries it step by step.
     fn rows(&self, example: Example) -> Vec<Built> {
         let row = self.row(&example);
-        vec![Built { example, row }]
+        vec![Built { example, row, tokens: None }]
     }
 
     /// Whether a row is text that a reader could take a secret from; token ids are not, and who writes
@@ -68,6 +72,8 @@ pub struct Built {
     pub example: Example,
     /// Its row.
     pub row: Result<Value, Refusal>,
+    /// What of a row of tokens is counted.
+    pub tokens: Option<TokenCounts>,
 }
 
 /// A training file: a view, and the format that carries it exactly.

@@ -37,9 +37,9 @@ impl Exporter for TrlPromptCompletion {
         let steps = example.steps();
         if steps.is_empty() {
             let row = Err(Refusal::because("no-learned-message"));
-            return vec![Built { example, row }];
+            return vec![Built { example, row, tokens: None }];
         }
-        steps.into_iter().map(|example| Built { row: self.row(&example), example }).collect()
+        steps.into_iter().map(|example| Built { row: self.row(&example), example, tokens: None }).collect()
     }
 
     /// The messages of the first row say `train` (see [`super::TrlMessages`]).
