@@ -71,6 +71,8 @@ pub mod triage;
 
 pub mod diagnosis;
 
+pub mod hindsight;
+
 pub mod synthesis;
 
 pub mod views;

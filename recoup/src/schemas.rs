@@ -18,7 +18,9 @@ use crate::exporters::Manifest;
 use crate::id::Hash;
 use crate::json::Json;
 use crate::models::Estimate;
-use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Summary};
+use crate::pipeline::{
+    AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Relabeling, Summary,
+};
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
 use crate::synthesis::admission::Admission;
@@ -79,6 +81,7 @@ fn the_schemas_are_those_of_the_types() {
         ("exported_rows", artifact::<ExportedRows<'_>>()),
         ("attribution", artifact::<Attribution>()),
         ("flip_agreement", artifact::<FlipAgreement>()),
+        ("relabeling", artifact::<Relabeling>()),
         ("run", artifact::<Shown>()),
         ("reviewing", artifact::<Reviewed>()),
         ("blind", schema::<Blind<'_>>()),
