@@ -1,10 +1,13 @@
 //! Okapi BM25 over what runs showed: which run does a goal describe?
 //!
-//! Terms are words and pairs of neighboring words, so that `red lamp` tells more than `red` and `lamp`.
+//! Terms are words and pairs of neighboring words, so that `red lamp` tells more than `red` and `lamp`. Words of
+//! asking and of grammar are no terms: how a goal is put says nothing about a run.
 //! `score(q, d) = Σ idf(t) · tf · (k₁ + 1) / (tf + k₁ · (1 − b + b · |d|/avg))` with
 //! `idf(t) = ln(1 + (n − df + ½)/(df + ½))` (Robertson and Zaragoza 2009).
 
 use std::collections::{BTreeMap, HashMap};
+
+use super::tokens::is_plain;
 
 /// Saturation of a term's frequency.
 const K1: f64 = 1.2;
@@ -41,7 +44,7 @@ fn terms(text: &str) -> impl Iterator<Item = String> + '_ {
     let text = &text[..text.floor_char_boundary(DOCUMENT_MAX)];
     text.split(|c: char| !(c.is_alphanumeric() || "_@.#-".contains(c)))
         .map(|word| word.trim_matches(['.', '-']).to_lowercase())
-        .filter(|word| !word.is_empty())
+        .filter(|word| !word.is_empty() && !is_plain(word))
 }
 
 fn hash(bytes: &[u8], seed: u64) -> u64 {

@@ -12,6 +12,9 @@ use crate::trajectory::Trajectory;
 /// States behind which the environment is not asked any more what it has achieved.
 const ASKED_MAX: usize = 64;
 
+/// Longest line of an observation that an answer repeats, in bytes.
+const ANSWER_MAX: usize = 200;
+
 /// A run executed again in its environment.
 pub struct World<'w> {
     environment: &'w dyn Environment,
@@ -67,8 +70,13 @@ impl<'w> World<'w> {
             first = Some(earlier);
         }
         let Some(last) = first.and_then(|turn| self.exchange_of(turn, episode)) else { return Ok(None) };
+        let shown = episode.exchanges.get(last).and_then(|exchange| exchange.success());
+        let line = shown.and_then(|shown| shown.text.lines().next()).filter(|line| line.len() <= ANSWER_MAX);
+        let is_sentence = line.is_some_and(|line| !line.starts_with(['{', '[']));
         Ok(Some(Proposal {
-            answer: "Done.".to_owned(),
+            answer: line
+                .filter(|_| is_sentence)
+                .map_or_else(|| "Done.".to_owned(), |line| format!("Done: {line}")),
             goal: goal.goal,
             claims: Vec::new(),
             specification: None,

@@ -1,9 +1,11 @@
 //! Goals that any tool allows: a record that was looked up, and what it says.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::hindsight::episode::Episode;
-use crate::hindsight::facts::{FactKind, Facts};
+use crate::hindsight::facts::{Fact, FactKind, Facts};
 use crate::hindsight::proposal::{Proposal, Wording, listed};
 use crate::hindsight::tokens::values;
 
@@ -13,8 +15,37 @@ const CALLS_MAX: usize = 4;
 const ASKED_MAX: usize = 3;
 /// Longest value that a goal or an answer repeats, in bytes.
 const VALUE_MAX: usize = 60;
+/// Members that are about the call, not about what was looked up.
+const ABOUT_THE_CALL: &[&str] = &[
+    "status",
+    "success",
+    "ok",
+    "error",
+    "code",
+    "message",
+    "etag",
+    "cursor",
+    "next_cursor",
+    "page",
+    "next_page",
+    "has_more",
+    "count",
+    "total_pages",
+    "request_id",
+    "receipt",
+    "replayed",
+    "remaining",
+    "limit",
+    "offset",
+    "type",
+    "kind",
+    "object",
+    "url",
+    "href",
+];
 
 /// A member of a record.
+#[derive(Clone, Debug, PartialEq)]
 struct Member {
     key: String,
     value: String,
@@ -27,8 +58,8 @@ pub(super) fn propose(episode: &Episode<'_>, facts: &mut Facts<'_, '_>) -> Vec<P
     for (at, exchange) in episode.exchanges.iter().enumerate().rev() {
         let Some((_, arguments, _)) = exchange.called() else { continue };
         let asked: Vec<String> = texts(arguments);
-        let members = members(facts, at);
-        if asked.is_empty() || members.len() < 2 || tried >= CALLS_MAX {
+        let Some(members) = record(facts, at, &asked) else { continue };
+        if asked.is_empty() || tried >= CALLS_MAX {
             continue;
         }
         tried += 1;
@@ -39,8 +70,7 @@ pub(super) fn propose(episode: &Episode<'_>, facts: &mut Facts<'_, '_>) -> Vec<P
             let given = &given[..many];
             let wanted: Vec<&Member> = members
                 .iter()
-                .filter(|member| !asked.contains(&member.value))
-                .filter(|member| !given.iter().any(|given| given.key == member.key))
+                .filter(|member| !asked.contains(&member.value) && !given.contains(member))
                 .take(ASKED_MAX)
                 .collect();
             if wanted.is_empty() {
@@ -50,15 +80,16 @@ pub(super) fn propose(episode: &Episode<'_>, facts: &mut Facts<'_, '_>) -> Vec<P
             for (place, text) in asked.iter().enumerate() {
                 wording = wording.plain(if place == 0 { "" } else { " and " }).shown(text, at);
             }
+            wording = wording.plain(": what does the entry with ");
             for (place, member) in given.iter().enumerate() {
                 wording = wording
-                    .plain(if place == 0 { " (" } else { ", " })
+                    .plain(if place == 0 { "" } else { " and " })
                     .plain(&spoken(&member.key))
                     .plain(" ");
                 wording = wording.shown_by(&member.value, at);
             }
             let keys: Vec<String> = wanted.iter().map(|member| spoken(&member.key)).collect();
-            let wording = wording.plain("), and tell me its ").plain(&listed(&keys)).plain(".");
+            let wording = wording.plain(" say of ").plain(&listed(&keys)).plain("?");
             let answer: Vec<String> =
                 wanted.iter().map(|member| format!("{}: {}", spoken(&member.key), member.value)).collect();
             proposals.push(wording.done(at, format!("{}.", answer.join("; "))));
@@ -74,21 +105,36 @@ fn texts(arguments: &Value) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// Members at the top of what an exchange showed, each key once.
-fn members(facts: &Facts<'_, '_>, exchange: usize) -> Vec<Member> {
-    let mut members: Vec<Member> = Vec::new();
+/// One record of what an exchange showed: of several, the first that holds an argument, else the one that says
+/// most.
+fn record(facts: &Facts<'_, '_>, exchange: usize, asked: &[String]) -> Option<Vec<Member>> {
+    let mut records: BTreeMap<&[String], Vec<Member>> = BTreeMap::new();
     for fact in facts.all().iter().filter(|fact| fact.exchange == Some(exchange)) {
-        let [key] = fact.path.as_slice() else { continue };
-        let is_name = key.contains(char::is_alphabetic);
-        if fact.kind == FactKind::Member
-            && is_name
-            && fact.value.len() <= VALUE_MAX
-            && !members.iter().any(|known| known.key == *key)
-        {
-            members.push(Member { key: key.clone(), value: fact.value.clone() });
+        if let Some(key) = key(fact) {
+            let members = records.entry(fact.record()).or_default();
+            if !members.iter().any(|known| known.key == key) {
+                members.push(Member { key: key.to_owned(), value: fact.value.clone() });
+            }
         }
     }
-    members
+    records.retain(|_, members| members.len() > 1);
+    let holds = |members: &Vec<Member>| members.iter().any(|member| asked.contains(&member.value));
+    let named = records.values().find(|members| holds(members));
+    let first = records.values().fold(None::<&Vec<Member>>, |most, members| match most {
+        Some(most) if most.len() >= members.len() => Some(most),
+        _ => Some(members),
+    });
+    named.or(first).cloned()
+}
+
+/// The name of a member that says something of what was looked up.
+fn key(fact: &Fact) -> Option<&str> {
+    let key = fact.path.last()?;
+    let is_name =
+        key.chars().all(|c| c.is_alphabetic() || "_- ".contains(c)) && key.contains(char::is_alphabetic);
+    let is_about = ABOUT_THE_CALL.contains(&key.as_str()) && fact.path.len() == 1;
+    let is_short = fact.value.len() <= VALUE_MAX;
+    (fact.kind == FactKind::Member && is_name && is_short && !is_about).then_some(key)
 }
 
 /// A key as words.

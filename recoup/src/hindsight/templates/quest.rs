@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Template;
-use crate::hindsight::episode::Episode;
+use crate::hindsight::episode::{Act, Episode};
 use crate::hindsight::facts::Facts;
 use crate::hindsight::proposal::{Proposal, Wording};
 
@@ -40,13 +40,18 @@ impl Template for Quest {
             }
         }
         proposals.extend(placed(&deeds, facts));
-        proposals.extend(held(&deeds, facts));
+        proposals.extend(held(&deeds, episode, facts));
         proposals
     }
 
     fn resolve(&self, specification: &Value, task: &Value) -> Option<Map<String, Value>> {
+        // A key is shown with the mark on it, which its name leaves out.
         let number = |list: &str, name: &str| {
-            task.get(list)?.as_array()?.iter().position(|entry| entry["name"].as_str() == Some(name))
+            let is_it = |entry: &Value| {
+                entry["name"] == name
+                    || entry["shown"].as_str().is_some_and(|shown| self::name(shown) == name)
+            };
+            task.get(list)?.as_array()?.iter().position(is_it)
         };
         let (family, wanted) = if let Some(dish) = specification["made"].as_str() {
             ("cook", vec![json!([number("items", dish)?, -1])])
@@ -121,7 +126,7 @@ fn origin<'d>(deeds: &'d [(usize, Deed)], before: usize, thing: &str) -> Option<
 }
 
 /// Things taken: the longest ways first, which are the last.
-fn held(deeds: &[(usize, Deed)], facts: &mut Facts<'_, '_>) -> Vec<Proposal> {
+fn held(deeds: &[(usize, Deed)], episode: &Episode<'_>, facts: &mut Facts<'_, '_>) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for (last, (at, deed)) in deeds.iter().enumerate().rev() {
         let Deed::Taken { item, room } = deed else { continue };
@@ -136,9 +141,19 @@ fn held(deeds: &[(usize, Deed)], facts: &mut Facts<'_, '_>) -> Vec<Proposal> {
             }
         }
         let answer = format!("I have the {item} now.");
-        for also in [&also[..0], &also[also.len().saturating_sub(1)..], &also[..]] {
-            let mut text = Wording::new(facts).plain("Find the ").shown_by(item, *at).plain(" in the ");
-            text = text.shown(room, *at);
+        let spot = spot(episode, *at, item);
+        let wordings = [
+            (None, &also[..0]),
+            (spot.as_ref(), &also[..0]),
+            (spot.as_ref(), &also[also.len().saturating_sub(1)..]),
+            (spot.as_ref(), &also[..]),
+        ];
+        for (spot, also) in wordings {
+            let mut text = Wording::new(facts).plain("Find the ").shown_by(item, *at);
+            if let Some((seen, holder)) = spot {
+                text = text.plain(" at the ").shown(holder, *seen);
+            }
+            text = text.plain(" in the ").shown(room, *at);
             for (when, other, room) in also {
                 text = text.plain(" and the ").shown_by(other, *when).plain(" in the ").shown(room, *when);
             }
@@ -151,10 +166,33 @@ fn held(deeds: &[(usize, Deed)], facts: &mut Facts<'_, '_>) -> Vec<Proposal> {
     proposals
 }
 
+/// What a thing lay on or in when it was last seen before it was taken: an exchange that shows it, and its name.
+fn spot(episode: &Episode<'_>, taken: usize, thing: &str) -> Option<(usize, String)> {
+    let (at, text) = episode.exchanges[..taken].iter().enumerate().rev().find_map(|(at, exchange)| {
+        exchange.success().filter(|shown| shown.text.contains(thing)).map(|shown| (at, shown.text))
+    })?;
+    let before = &text[..text.find(thing)?];
+    let on = before.rfind(" On the ").map(|start| start + " On the ".len());
+    let inside = before.rfind(". In it: ");
+    let holder = match (on, inside) {
+        (on, Some(end)) if on.is_none_or(|on| on < end) => {
+            let start = before[..end].rfind("open ").map(|start| start + "open ".len())?;
+            before[start..end].trim_start_matches("the ")
+        }
+        (Some(start), _) => before[start..].split(':').next()?,
+        _ => return None,
+    };
+    (!holder.is_empty() && !holder.contains(['.', ':', ','])).then(|| (at, holder.to_owned()))
+}
+
 /// Whether a deed moves a thing away from where it was.
 fn moves(deed: &Deed, thing: &str) -> bool {
     match deed {
-        Deed::Put { item, .. } | Deed::Taken { item, .. } | Deed::Lost { item } => item == thing,
+        Deed::Put { item, .. } | Deed::Taken { item, .. } => item == thing,
+        // What an argument calls a thing leaves out the mark on it.
+        Deed::Lost { item } => thing
+            .strip_prefix(item.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(" marked ")),
         Deed::Made { .. } => false,
     }
 }
@@ -164,11 +202,22 @@ fn deeds(episode: &Episode<'_>) -> Vec<(usize, Deed)> {
     let mut room = episode.opening.as_ref().and_then(|shown| room_of(shown.text)).unwrap_or_default();
     let mut deeds = Vec::new();
     for (at, exchange) in episode.exchanges.iter().enumerate() {
+        if let Act::Call { tool: "unlock", .. } = exchange.act
+            && exchange.shown.as_ref().is_some_and(|shown| shown.text.contains("it snaps in two"))
+            && let Some(key) = exchange.argument("key")
+        {
+            deeds.push((at, Deed::Lost { item: name(key) }));
+        }
         let Some((tool, _, shown)) = exchange.called() else { continue };
         if let Some(entered) = room_of(shown.text) {
             room = entered;
         }
         let here = || room.clone();
+        if tool == "unlock"
+            && let Some(key) = exchange.argument("key")
+        {
+            deeds.push((at, Deed::Lost { item: name(key) }));
+        }
         let Some(sentence) = shown.text.strip_prefix("You ") else { continue };
         let deed = match tool {
             "take" => sentence
