@@ -38,7 +38,9 @@ pub use self::judge::{Judging, JudgingPlan, Meter, first_questions, judge_runs};
 pub use self::labelled::judgements;
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
 pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
-pub use self::relabel::{RelabelPlan, Relabeling, Verified, relabel_runs, relabelable};
+pub use self::relabel::{
+    Asked, RelabelPlan, Relabeling, Verified, first_goal_questions, relabel_runs, relabelable,
+};
 pub use self::replay::{ReplayConfig, Replaying, replay, replayable};
 pub use self::review::{Stratum, read_review, record_review, review_sample};
 pub use self::settings::ContentSettings;

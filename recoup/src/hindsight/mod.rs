@@ -22,6 +22,7 @@ pub mod gates;
 pub mod judging;
 pub mod proposal;
 mod relabel;
+pub mod relabeler;
 mod spans;
 pub mod templates;
 mod tokens;

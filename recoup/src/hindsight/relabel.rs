@@ -8,11 +8,15 @@ use super::corpus::Corpus;
 use super::episode::Episode;
 use super::facts::Facts;
 use super::gates::{Ground, refused};
+use super::judging::{admits, decide};
 use super::proposal::{Proposal, Source};
+use super::relabeler::{Judges, RefusedGoal, TEMPERATURES};
 use super::templates;
 use crate::environments::Environment;
 use crate::id::TrajectoryId;
 use crate::json::Json;
+use crate::judges::Case;
+use crate::models::ModelError;
 use crate::replay::ReplayError;
 use crate::trajectory::{Citation, Status, Trajectory};
 use crate::verdict::{
@@ -54,6 +58,8 @@ pub struct Relabeled {
     pub goals: Vec<Relabel>,
     /// Why the environment could not be asked, where the run names one that is here.
     pub unsupported: Option<String>,
+    /// Why a model did not answer: nothing is decided about the run, and nothing of it is kept.
+    pub undecided: Option<ModelError>,
 }
 
 /// Whether a run is one to relabel: it failed by the agent's own fault, and not so badly that nothing is learned
@@ -64,8 +70,9 @@ pub fn is_candidate(run: &Trajectory, blame: Option<&Blame>, class: Option<&Fail
         && class.is_some_and(|class| class.loss_weight > 0.0)
 }
 
-/// Looks for a goal that a run achieved.
-pub fn relabel(subject: Subject<'_>, config: RelabelConfig) -> Relabeled {
+/// Looks for a goal that a run achieved: the environment's own goals first, then what models propose, then the
+/// templates.
+pub fn relabel(subject: Subject<'_>, config: RelabelConfig, judges: Option<&Judges<'_>>) -> Relabeled {
     let episode = Episode::read(subject.run);
     let mut facts = Facts::of(&episode);
     let (mut world, mut unsupported) = (None, None);
@@ -75,74 +82,159 @@ pub fn relabel(subject: Subject<'_>, config: RelabelConfig) -> Relabeled {
             Err(error) => unsupported = Some(error.to_string()),
         }
     }
-    let mut proposals = Vec::new();
+    let mut achieved = Vec::new();
     if let Some(world) = world.as_mut().filter(|_| !config.blind) {
         match world.achieved(&episode) {
-            Ok(achieved) => proposals = achieved,
+            Ok(goals) => achieved = goals,
             Err(error) => unsupported = Some(error.to_string()),
         }
     }
-    proposals.extend(templates::propose(&episode, &mut facts));
+    let templates = templates::propose(&episode, &mut facts);
     let facts = facts;
     let ground =
         Ground { episode: &episode, facts: &facts, corpus: subject.corpus, document: subject.document };
-    let mut memory: BTreeSet<String> = BTreeSet::new();
-    let mut goals = Vec::new();
-    for proposal in proposals.into_iter().take(PROPOSALS_MAX) {
-        // A goal that was refused is not looked at again in the same words.
-        if !memory.insert(proposal.goal.clone()) {
-            continue;
+    let mut search = Search { ground: &ground, world, config, memory: BTreeSet::new(), goals: Vec::new() };
+    let found = |search: &mut Search<'_, '_>, proposals: Vec<Proposal>| {
+        proposals
+            .into_iter()
+            .take(PROPOSALS_MAX)
+            .any(|proposal| search.consider(&proposal, &mut |_| Ok(RULES)))
+    };
+    let mut undecided = None;
+    if !found(&mut search, achieved) {
+        let asked = judges.map(|judges| ask(&mut search, judges));
+        match asked {
+            Some(Ok(true)) => {}
+            Some(Err(error)) => undecided = Some(error),
+            Some(Ok(false)) | None => drop(found(&mut search, templates)),
         }
-        let mut goal = bare(&proposal, &ground, goals.len(), config);
-        let decided = decide(&proposal, &ground, world.as_mut(), config);
-        if let Some(world) = world.as_mut().filter(|_| goal.verified.is_none()) {
-            goal.verified = world.verify(&proposal, &episode).ok().flatten();
+    }
+    Relabeled { goals: search.goals, unsupported, undecided }
+}
+
+/// What gates alone are worth.
+const RULES: Word = Word { evidence: Evidence::Rules, relabeler: 1.0, judge: 1.0 };
+
+/// What an accepted goal rests on, with both confidences.
+#[derive(Clone, Copy)]
+struct Word {
+    evidence: Evidence,
+    relabeler: f64,
+    judge: f64,
+}
+
+/// Lets the models propose: three times at most, or until one of them does not answer.
+fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<bool, ModelError> {
+    let ground = search.ground;
+    let case = Case::new(ground.episode.run, &[], false);
+    let mut refused: Vec<RefusedGoal> = Vec::new();
+    for attempt in 0..TEMPERATURES.len() {
+        let (proposal, opinion) = match judges.propose(&case, ground.facts, &refused, attempt)? {
+            Ok(answer) => answer,
+            Err(reason) => {
+                refused.push(RefusedGoal { goal: String::new(), reason });
+                continue;
+            }
+        };
+        let mut failure = None;
+        let accepted = search.consider(&proposal, &mut |proposal| {
+            let first = admits(Ok(&opinion)).map_err(|why| ("relabeler", why))?;
+            let Some(answer) = judges.check(&case, ground.facts, proposal) else {
+                return Ok(Word { evidence: Evidence::OneJudge, relabeler: first, judge: 0.0 });
+            };
+            let second = match &answer {
+                Ok(Ok(opinion)) => Ok(opinion),
+                Ok(Err(unreadable)) => Err(unreadable.clone()),
+                Err(error) => Err(error.to_string()),
+            };
+            failure = answer.as_ref().err().cloned();
+            let (relabeler, judge) = decide(Ok(&opinion), second.as_ref().copied().map_err(String::as_str))?;
+            // Two models of one family err alike: they are one judge.
+            let evidence = if judges.are_two() { Evidence::TwoJudges } else { Evidence::OneJudge };
+            Ok(Word { evidence, relabeler, judge })
+        });
+        if accepted {
+            return Ok(true);
         }
-        match decided {
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let why = search.goals.last().and_then(|goal| goal.rejected.as_ref());
+        let reason = why.map_or_else(
+            || "it was refused before".to_owned(),
+            |why| format!("{}: {}", why.gate, why.reason),
+        );
+        refused.push(RefusedGoal { goal: proposal.goal, reason });
+    }
+    Ok(false)
+}
+
+/// What was looked at so far.
+struct Search<'g, 'w> {
+    ground: &'g Ground<'g>,
+    world: Option<World<'w>>,
+    config: RelabelConfig,
+    memory: BTreeSet<String>,
+    goals: Vec<Relabel>,
+}
+
+impl Search<'_, '_> {
+    /// Looks at a proposal; true where it stands. A goal that was refused is not looked at again in the same words.
+    fn consider(
+        &mut self,
+        proposal: &Proposal,
+        judge: &mut dyn FnMut(&Proposal) -> Result<Word, (&'static str, String)>,
+    ) -> bool {
+        let plain: String = proposal.goal.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+        if !self.memory.insert(plain) {
+            return false;
+        }
+        let mut goal = bare(proposal, self.ground, self.goals.len(), self.config);
+        match self.decide(proposal, judge) {
             Ok(acceptance) => goal.accepted = Some(acceptance),
             Err((gate, reason)) => goal.rejected = Some(GoalRefusal { gate: gate.to_owned(), reason }),
         }
+        if let Some(world) = &mut self.world {
+            goal.verified = world.verify(proposal, self.ground.episode).ok().flatten();
+        }
         let is_accepted = goal.accepted.is_some();
-        goals.push(goal);
-        if is_accepted {
-            break;
-        }
+        self.goals.push(goal);
+        is_accepted
     }
-    Relabeled { goals, unsupported }
-}
 
-/// Gates, then the environment unless blind.
-fn decide(
-    proposal: &Proposal,
-    ground: &Ground<'_>,
-    world: Option<&mut World<'_>>,
-    config: RelabelConfig,
-) -> Result<Acceptance, (&'static str, String)> {
-    if let Some(refusal) = refused(proposal, ground) {
-        return Err(refusal);
-    }
-    let mut evidence = Evidence::Rules;
-    if let Some(world) = world.filter(|_| !config.blind) {
-        let broken = |error: ReplayError| (ENVIRONMENT, format!("it could not be asked: {error}"));
-        match world.verify(proposal, ground.episode).map_err(broken)? {
-            Some(true) => evidence = Evidence::Environment,
-            Some(false) => return Err((ENVIRONMENT, "the verifier does not pass the goal".to_owned())),
-            None => {}
+    /// Gates, then the environment unless blind, then whoever judges.
+    fn decide(
+        &mut self,
+        proposal: &Proposal,
+        judge: &mut dyn FnMut(&Proposal) -> Result<Word, (&'static str, String)>,
+    ) -> Result<Acceptance, (&'static str, String)> {
+        let ground = self.ground;
+        if let Some(refusal) = refused(proposal, ground) {
+            return Err(refusal);
         }
-        if world.reached_original(proposal, ground.episode).map_err(broken)? {
-            return Err((ENVIRONMENT, "the original goal had been reached by then".to_owned()));
+        let mut word = None;
+        if let Some(world) = self.world.as_mut().filter(|_| !self.config.blind) {
+            let broken = |error: ReplayError| (ENVIRONMENT, format!("it could not be asked: {error}"));
+            match world.verify(proposal, ground.episode).map_err(broken)? {
+                Some(true) => word = Some(Word { evidence: Evidence::Environment, ..RULES }),
+                Some(false) => return Err((ENVIRONMENT, "the verifier does not pass the goal".to_owned())),
+                None => {}
+            }
+            if world.reached_original(proposal, ground.episode).map_err(broken)? {
+                return Err((ENVIRONMENT, "the original goal had been reached by then".to_owned()));
+            }
         }
+        let Word { evidence, relabeler, judge } = word.map_or_else(|| judge(proposal), Ok)?;
+        let last = end_of_turn(proposal.last, ground.episode);
+        let nowhere = || ("form", "the goal was completed nowhere".to_owned());
+        Ok(Acceptance {
+            evidence,
+            relabeler_confidence: relabeler,
+            judge_confidence: judge,
+            cut_node: ground.episode.end_of(last).ok_or_else(nowhere)?,
+            answer: final_answer(proposal, ground.episode, ground.facts),
+        })
     }
-    let last = end_of_turn(proposal.last, ground.episode);
-    let cut_node =
-        ground.episode.end_of(last).ok_or_else(|| ("form", "the goal was completed nowhere".to_owned()))?;
-    Ok(Acceptance {
-        evidence,
-        relabeler_confidence: 1.0,
-        judge_confidence: 1.0,
-        cut_node,
-        answer: final_answer(proposal, ground.episode, ground.facts),
-    })
 }
 
 /// The record of a proposal, not decided yet.
@@ -180,14 +272,17 @@ impl Relabeled {
     }
 
     /// The goals as verdicts. An accepted one stands before those refused, and one that the environment passed
-    /// before one that rules did.
-    pub fn verdicts(&self, run: TrajectoryId, now: &str) -> Vec<Verdict> {
+    /// before one that rules did. `model` names
+    /// the models that were asked.
+    pub fn verdicts(&self, run: TrajectoryId, model: Option<&str>, now: &str) -> Vec<Verdict> {
+        let rules =
+            Producer { model: model.map(str::to_owned), ..Producer::rules("hindsight", HINDSIGHT_VERSION) };
         let verdict = |goal: &Relabel| {
-            let rules = Producer::rules("hindsight", HINDSIGHT_VERSION);
             let producer = match goal.accepted.as_ref().map(|accepted| accepted.evidence) {
-                Some(Evidence::Environment) => Producer { rank: 80, ..rules },
-                Some(_) => rules,
-                None => rules.unadmitted(),
+                Some(Evidence::Environment) => Producer { rank: 80, ..rules.clone() },
+                Some(Evidence::TwoJudges) => Producer { rank: 60, ..rules.clone() },
+                Some(Evidence::Rules) => rules.clone(),
+                Some(Evidence::OneJudge) | None => rules.clone().unadmitted(),
             };
             let evidence: Vec<Citation> =
                 goal.claims.iter().flat_map(|claim| &claim.facts).map(|quote| quote.at.clone()).collect();

@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::judge::Meter;
 use super::worlds::{Opener, Worlds};
 use crate::hindsight::corpus::Corpus;
+use crate::hindsight::relabeler::Judges;
 use crate::hindsight::{HINDSIGHT_VERSION, RelabelConfig, Relabeled, Subject, is_candidate, relabel};
 use crate::id::{Hash, TrajectoryId};
+use crate::judges::Case;
+use crate::models::ChatRequest;
 use crate::parallel;
 use crate::reporter::Reporter;
 use crate::statistics::wilson;
@@ -40,6 +44,21 @@ pub struct RelabelPlan<'a> {
     pub threads: usize,
     /// The caller's clock, in RFC 3339.
     pub now: &'a str,
+    /// The models to ask about a run, where any are.
+    pub judges: Option<Asked<'a>>,
+}
+
+/// Models that relabel.
+#[derive(Clone)]
+pub struct Asked<'a> {
+    /// The models for one run.
+    pub judges: &'a (dyn Fn(TrajectoryId) -> Judges<'a> + Sync),
+    /// Their names, the relabeler's first.
+    pub names: Vec<String>,
+    /// Runs that are out at a time.
+    pub in_flight: usize,
+    /// What the models' ledger says so far.
+    pub meter: &'a (dyn Fn() -> Meter + Sync),
 }
 
 /// A share with its 95 % interval (Wilson).
@@ -92,6 +111,16 @@ pub struct Relabeling {
     pub blind: bool,
     /// Runs whose environment could not be asked, by why.
     pub unsupported: BTreeMap<String, u64>,
+    /// Runs left undecided because a model did not answer, by what it said; the same command asks again.
+    pub undecided: BTreeMap<String, u64>,
+    /// Questions that models answered.
+    pub calls: u64,
+    /// Questions answered from the cache.
+    pub cached: u64,
+    /// Cost in US dollars; `None` where a model has no price.
+    pub cost_usd: Option<f64>,
+    /// Cost of a run with an accepted goal; `None` where there is none or a model has no price.
+    pub cost_per_accepted_usd: Option<f64>,
 }
 
 /// Runs that can be relabeled, in import order.
@@ -126,6 +155,17 @@ fn candidate(store: &Store, id: TrajectoryId) -> Result<Option<TrajectoryId>, St
     Ok(is_candidate(&run, blame.as_ref(), class.as_ref()).then_some(id))
 }
 
+fn chosen(store: &Store, plan: &RelabelPlan<'_>) -> Result<Vec<TrajectoryId>, StoreError> {
+    let mut ids = match &plan.only {
+        Some(only) => {
+            only.iter().filter_map(|id| candidate(store, *id).transpose()).collect::<Result<_, _>>()?
+        }
+        None => relabelable(store)?,
+    };
+    ids.truncate(plan.limit.unwrap_or(usize::MAX));
+    Ok(ids)
+}
+
 /// Relabels runs.
 ///
 /// # Errors
@@ -144,9 +184,11 @@ pub fn relabel_runs(
     ids.truncate(plan.limit.unwrap_or(usize::MAX));
     reporter.stage("relabel", Some(ids.len() as u64));
     let mut counts = Counts::default();
+    let before = plan.judges.as_ref().map(|asked| (asked.meter)());
+    let names = plan.judges.as_ref().map(|asked| asked.names.join(" "));
     let mut waiting = Vec::new();
     for id in &ids {
-        let known = known(store, *id, plan.config.blind)?;
+        let known = known(store, *id, plan.config.blind, names.as_deref())?;
         if known.is_empty() {
             waiting.push(*id);
         } else {
@@ -157,37 +199,77 @@ pub fn relabel_runs(
     if !waiting.is_empty() {
         let (corpus, documents) = corpus(store, &waiting, plan.seed)?;
         let mut worlds = Worlds::new(plan.opener, None);
-        for batch in waiting.chunks(BATCH * plan.threads.max(1)) {
+        // Who asks models waits for them most of the time.
+        let threads = plan.judges.as_ref().map_or(plan.threads, |asked| asked.in_flight).max(1);
+        for batch in waiting.chunks(BATCH * threads) {
             let mut work: Vec<Trajectory> = Vec::with_capacity(batch.len());
             for id in batch {
                 let run = store.effective(*id)?;
                 worlds.prepare(&run);
                 work.push(run);
             }
-            let done = parallel::map(&work, plan.threads, |run| {
+            let done = parallel::map(&work, threads, |run| {
                 let subject = Subject {
                     run,
                     environment: worlds.environment(run).ok(),
                     corpus: &corpus,
                     document: documents.get(&run.id).copied(),
                 };
-                relabel(subject, plan.config)
+                let judges = plan.judges.as_ref().map(|asked| (asked.judges)(run.id));
+                relabel(subject, plan.config, judges.as_ref())
             });
             let mut verdicts: Vec<Verdict> = Vec::new();
             for (run, relabeled) in work.iter().zip(&done) {
-                counts.take(relabeled);
-                verdicts.extend(relabeled.verdicts(run.id, plan.now));
+                if counts.take(relabeled) {
+                    verdicts.extend(relabeled.verdicts(run.id, names.as_deref(), plan.now));
+                }
             }
             store.put_verdicts(&verdicts)?;
             reporter.advance(batch.len() as u64);
         }
     }
-    Ok(counts.finish(ids.len() as u64, waiting.len() as u64, plan.config.blind))
+    let spent = plan.judges.as_ref().zip(before).map(|(asked, before)| since(before, (asked.meter)()));
+    Ok(counts.finish(ids.len() as u64, waiting.len() as u64, plan.config.blind, spent.unwrap_or_default()))
+}
+
+/// What the ledger says of what was done since.
+fn since(before: Meter, now: Meter) -> Meter {
+    Meter {
+        calls: now.calls - before.calls,
+        cached: now.cached - before.cached,
+        cost_usd: now.cost_usd.zip(before.cost_usd).map(|(now, before)| now - before),
+    }
+}
+
+/// Hands the first question about every run that would be looked at to `each`, without asking it: what
+/// relabeling takes can be reckoned from that.
+///
+/// # Errors
+/// When the store cannot be read, or what `each` says.
+pub fn first_goal_questions<E: From<StoreError>>(
+    store: &Store,
+    plan: &RelabelPlan<'_>,
+    each: &mut dyn FnMut(TrajectoryId, &ChatRequest) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some(asked) = &plan.judges else { return Ok(()) };
+    for id in chosen(store, plan)? {
+        let run = store.effective(id)?;
+        each(id, &(asked.judges)(id).first_question(&Case::new(&run, &[], false)))?;
+    }
+    Ok(())
 }
 
 /// What this version has made of a run under this setting.
-fn known(store: &Store, id: TrajectoryId, blind: bool) -> Result<Vec<Relabel>, StoreError> {
-    let verdicts = store.verdicts(id)?.into_iter().filter(|it| it.producer.version == HINDSIGHT_VERSION);
+fn known(
+    store: &Store,
+    id: TrajectoryId,
+    blind: bool,
+    models: Option<&str>,
+) -> Result<Vec<Relabel>, StoreError> {
+    let verdicts = store
+        .verdicts(id)?
+        .into_iter()
+        .filter(|it| it.producer.version == HINDSIGHT_VERSION && it.producer.model.as_deref() == models);
     let mut goals: Vec<Relabel> = verdicts
         .filter_map(|verdict| match verdict.content {
             Content::Relabel(goal) if goal.blind == blind => Some(goal),
@@ -234,14 +316,21 @@ struct Counts {
     claims: u64,
     background: bool,
     unsupported: BTreeMap<String, u64>,
+    undecided: BTreeMap<String, u64>,
 }
 
 impl Counts {
-    fn take(&mut self, relabeled: &Relabeled) {
+    /// Counts a run; false where nothing is decided about it.
+    fn take(&mut self, relabeled: &Relabeled) -> bool {
+        if let Some(error) = &relabeled.undecided {
+            *self.undecided.entry(error.to_string()).or_default() += 1;
+            return false;
+        }
         if let Some(why) = &relabeled.unsupported {
             *self.unsupported.entry(why.clone()).or_default() += 1;
         }
         self.add(&relabeled.goals);
+        true
     }
 
     fn add(&mut self, goals: &[Relabel]) {
@@ -274,7 +363,7 @@ impl Counts {
         }
     }
 
-    fn finish(self, candidates: u64, new: u64, blind: bool) -> Relabeling {
+    fn finish(self, candidates: u64, new: u64, blind: bool, spent: Meter) -> Relabeling {
         let count: u64 = self.accepted.values().sum();
         Relabeling {
             candidates,
@@ -288,6 +377,11 @@ impl Counts {
             background: self.background,
             blind,
             unsupported: self.unsupported,
+            undecided: self.undecided,
+            calls: spent.calls,
+            cached: spent.cached,
+            cost_usd: spent.cost_usd,
+            cost_per_accepted_usd: spent.cost_usd.filter(|_| count > 0).map(|cost| cost / count as f64),
         }
     }
 }

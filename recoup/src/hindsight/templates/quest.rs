@@ -150,8 +150,8 @@ fn held(deeds: &[(usize, Deed)], episode: &Episode<'_>, facts: &mut Facts<'_, '_
         ];
         for (spot, also) in wordings {
             let mut text = Wording::new(facts).plain("Find the ").shown_by(item, *at);
-            if let Some((seen, holder)) = spot {
-                text = text.plain(" at the ").shown(holder, *seen);
+            if let Some(holder) = spot {
+                text = text.plain(" at the ").shown(holder, *at);
             }
             text = text.plain(" in the ").shown(room, *at);
             for (when, other, room) in also {
@@ -166,11 +166,10 @@ fn held(deeds: &[(usize, Deed)], episode: &Episode<'_>, facts: &mut Facts<'_, '_
     proposals
 }
 
-/// What a thing lay on or in when it was last seen before it was taken: an exchange that shows it, and its name.
-fn spot(episode: &Episode<'_>, taken: usize, thing: &str) -> Option<(usize, String)> {
-    let (at, text) = episode.exchanges[..taken].iter().enumerate().rev().find_map(|(at, exchange)| {
-        exchange.success().filter(|shown| shown.text.contains(thing)).map(|shown| (at, shown.text))
-    })?;
+/// What a thing lay on or in when it was last seen before it was taken.
+fn spot(episode: &Episode<'_>, taken: usize, thing: &str) -> Option<String> {
+    let shown = episode.shown().filter(|(at, shown)| at.is_none_or(|at| at < taken) && !shown.failed);
+    let text = shown.filter(|(_, shown)| shown.text.contains(thing)).last()?.1.text;
     let before = &text[..text.find(thing)?];
     let on = before.rfind(" On the ").map(|start| start + " On the ".len());
     let inside = before.rfind(". In it: ");
@@ -182,7 +181,7 @@ fn spot(episode: &Episode<'_>, taken: usize, thing: &str) -> Option<(usize, Stri
         (Some(start), _) => before[start..].split(':').next()?,
         _ => return None,
     };
-    (!holder.is_empty() && !holder.contains(['.', ':', ','])).then(|| (at, holder.to_owned()))
+    (!holder.is_empty() && !holder.contains(['.', ':', ','])).then(|| holder.to_owned())
 }
 
 /// Whether a deed moves a thing away from where it was.
