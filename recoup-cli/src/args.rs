@@ -95,6 +95,8 @@ pub(crate) enum Command {
     Release(ReleaseArgs),
     /// Re-execute failed runs in their environments and prove repairs by matched arms
     Replay(ReplayArgs),
+    /// Find goals that failed runs did achieve, and keep them for training
+    Relabel(RelabelArgs),
     /// Ask a model, to see whether and how it answers
     Ask(AskArgs),
     /// Measure how often recoup is right
@@ -626,6 +628,27 @@ pub(crate) struct ReplayArgs {
     /// Show what would be re-executed, and stop
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// Which runs to relabel, and how.
+#[derive(Debug, Args)]
+pub(crate) struct RelabelArgs {
+    /// Ids of runs, or the start of them [default: every run that failed by the agent's own fault]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Withhold the environment from proposals and gates, and only score what they accept
+    #[arg(long)]
+    pub blind: bool,
+    /// Most runs to relabel
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Seed of the choice of runs that a goal must stand out among, where there are more than 2,000
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub worlds: WorldArgs,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
 }
 
 /// What to export.

@@ -79,6 +79,7 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
         Command::Release(flags) => commands::release::release(flags, &settings, printer),
         Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),
+        Command::Relabel(flags) => commands::relabel::relabel(flags, &settings, printer),
         Command::Ask(flags) => commands::ask::ask(flags, &settings, printer),
         Command::Eval(command) => commands::eval::eval(command, &settings, printer),
         Command::Stats => commands::stats::stats(&settings, printer),

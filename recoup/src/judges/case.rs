@@ -53,7 +53,7 @@ impl<'a> Case<'a> {
     }
 
     /// What begins every line of the frame and occurs nowhere in the run.
-    pub(super) fn mark(&self) -> &str {
+    pub(crate) fn mark(&self) -> &str {
         &self.mark
     }
 
