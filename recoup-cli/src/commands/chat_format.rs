@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use recoup::templates::{ChatFormat, FormatOptions, ModelFiles};
+use recoup::templates::{ChatFormat, FormatError, FormatOptions, ModelFiles, TemplateError};
 
 use crate::args::ModelArgs;
 use crate::failure::Failure;
@@ -40,7 +40,18 @@ pub(super) fn read(flags: &ModelArgs) -> Result<ChatFormat, Failure> {
         tokens_max: flags.max_tokens.map(|most| most as usize),
         is_strict: flags.strict,
     };
-    ChatFormat::new(&files, &options).map_err(|error| Failure::user(error.to_string()).code("chat-format"))
+    ChatFormat::new(&files, &options)
+        .map_err(|error| Failure::user(error.to_string()).code("chat-format").hint(hint(&error)))
+}
+
+fn hint(error: &FormatError) -> &'static str {
+    match error {
+        FormatError::Template(TemplateError::NoDate) => "`--date 2026-11-29` gives it one",
+        FormatError::Template(_) => "`--template FILE` names another chat template",
+        FormatError::NoTemplate | FormatError::SeveralTemplates => "`--template FILE` names the one to use",
+        FormatError::Tokenizer(_) => "`--tokenizer FILE` names another tokenizer.json",
+        _ => "`--model DIR` names a folder whose template and tokenizer belong together",
+    }
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -60,6 +60,9 @@ mod damaged;
 /// Stopped at every commit and rename, and started again.
 mod failpoints;
 
+/// Rows of tokens: masks, windows, and models that cannot be used.
+mod tokenized;
+
 /// Nothing that was planted in a trace stands in any file that the program writes.
 mod redaction;
 

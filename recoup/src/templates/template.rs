@@ -14,6 +14,8 @@ use super::source::{Generation, rewrite};
 const SOURCE_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a rendering.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
+/// First byte of plane 15 in UTF-8, and of planes 12 to 14.
+const LEAD: u8 = 0xF3;
 /// Name of the one template in its environment.
 const NAME: &str = "chat_template";
 
@@ -172,8 +174,6 @@ impl ChatTemplate {
 pub(super) fn free_characters(conversation: &Conversation<'_>, count: usize) -> Option<char> {
     /// Private-use plane 15: code points that are nobody's text.
     const PLANE: Range<u32> = 0xF_0000..0xF_FFFE;
-    /// First byte of plane 15 in UTF-8, and of planes 12 to 14.
-    const LEAD: u8 = 0xF3;
     let mut used: Vec<u32> = Vec::new();
     conversation.strings(&mut |text| {
         if memchr::memchr(LEAD, text.as_bytes()).is_some() {
@@ -192,12 +192,18 @@ pub(super) fn free_characters(conversation: &Conversation<'_>, count: usize) -> 
     None
 }
 
+/// Where the first character of plane 15 stands that is wanted. Text hardly holds bytes that begin one.
+pub(super) fn find_private(text: &str, is_wanted: impl Fn(char) -> bool) -> Option<usize> {
+    memchr::memchr_iter(LEAD, text.as_bytes())
+        .find(|at| text.get(*at..).and_then(|rest| rest.chars().next()).is_some_and(&is_wanted))
+}
+
 /// Takes the marks out and says where they stood. A mark that its partner lost marks nothing.
 fn unmarked(marked: &str, marks: [char; 2]) -> Rendering {
     let mut rendering = Rendering { text: String::with_capacity(marked.len()), generated: Vec::new() };
     let mut open = None;
     let mut rest = marked;
-    while let Some(at) = rest.find(marks) {
+    while let Some(at) = find_private(rest, |c| marks.contains(&c)) {
         let (before, after) = rest.split_at(at);
         rendering.text.push_str(before);
         let place = rendering.text.len();

@@ -24,6 +24,16 @@ pub enum TokenizerError {
     /// The file is no tokenizer.
     #[error("tokenizer.json cannot be read: {0}")]
     Unreadable(String),
+    /// Two tokens have one id, so that what is learned could stand for either.
+    #[error("tokenizer.json gives the tokens `{first}` and `{second}` the same id {id}")]
+    SharedId {
+        /// One token.
+        first: String,
+        /// The other, behind it in order of text.
+        second: String,
+        /// Their id.
+        id: u32,
+    },
     /// Its settings are no JSON object.
     #[error("tokenizer_config.json is no JSON object")]
     Config,
@@ -80,6 +90,7 @@ impl Tokenizer {
             Some((name.clone(), Json::String(text.to_owned())))
         });
         let named: Vec<(String, Json)> = named.collect();
+        shares_no_id(&inner)?;
         let added = inner.get_added_tokens_decoder();
         let special = added.iter().filter(|(_, token)| token.special);
         let mut special: BTreeMap<String, u32> =
@@ -194,6 +205,18 @@ impl Tokenizer {
     }
 }
 
+fn shares_no_id(inner: &Inner) -> Result<(), TokenizerError> {
+    let mut tokens: Vec<(u32, String)> =
+        inner.get_vocab(true).into_iter().map(|(token, id)| (id, token)).collect();
+    tokens.sort_unstable();
+    match tokens.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some([(id, first), (_, second)]) => {
+            Err(TokenizerError::SharedId { first: first.clone(), second: second.clone(), id: *id })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A pattern that finds the longest of some tokens; `None` without any.
 fn pattern<'a>(tokens: impl Iterator<Item = &'a str>) -> Option<Regex> {
     let mut texts: Vec<&str> = tokens.filter(|text| !text.trim().is_empty()).collect();
@@ -296,15 +319,12 @@ mod tests {
     }
 
     #[test]
-    fn colliding_ids_stand_for_the_added_token() {
-        // The vocabulary's token 0 and an added one share an id: the library reads it as the added one.
+    fn colliding_ids_are_refused() {
         let mut stated: Value = serde_json::from_slice(&fixture::tokenizer()).unwrap();
-        stated["added_tokens"][0]["id"] = json!(0);
-        let tokenizer = Tokenizer::new(stated.to_string().as_bytes(), None);
-        if let Ok(tokenizer) = tokenizer {
-            let ids = tokenizer.encode("<|im_start|>").unwrap().ids;
-            assert_eq!(tokenizer.decode(&ids), Some(b"<|im_start|>".to_vec()));
-        }
+        stated["model"]["vocab"]["hi"] = stated["model"]["vocab"]["h"].clone();
+        let refused = Tokenizer::new(stated.to_string().as_bytes(), None).err();
+        let shared = TokenizerError::SharedId { first: "h".to_owned(), second: "hi".to_owned(), id: 104 };
+        assert_eq!(refused, Some(shared));
     }
 
     #[test]

@@ -36,6 +36,7 @@ struct Piece {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Words {
+    /// Matches one word at the start of a text.
     pattern: Regex,
     /// Whether text is composed (NFC) before it is cut.
     composes: bool,
@@ -112,7 +113,7 @@ impl Words {
         }
         let head = split["pattern"]["Regex"].as_str()?.strip_suffix(LOOKING_TAIL)?;
         // A look to the side does not compile.
-        let pattern = Regex::new(&format!("{head}{BLIND_TAIL}")).ok()?;
+        let pattern = Regex::new(&format!("^(?:{head}{BLIND_TAIL})")).ok()?;
         Some(Self { pattern, composes, known: RwLock::default() })
     }
 
@@ -155,18 +156,23 @@ impl Words {
 
     /// Where the word ends that begins at a byte.
     fn word_end(&self, text: &str, at: usize) -> usize {
-        let Some(found) = self.pattern.find_at(text, at) else { return text.len() };
-        // What no alternative matches is a word of its own.
-        if found.start() > at {
-            return found.start();
-        }
-        let is_blank = found.as_str().chars().all(char::is_whitespace);
+        let rest = text.get(at..).unwrap_or_default();
+        let Some(found) = self.pattern.find(rest) else {
+            // What no alternative matches is a word of its own.
+            let next = rest.char_indices().skip(1).find(|(start, _)| self.pattern.is_match(&rest[*start..]));
+            return next.map_or(text.len(), |(start, _)| at + start);
+        };
+        let end = at + found.end();
         let last = found.as_str().chars().next_back().filter(|last| !matches!(last, '\r' | '\n'));
-        match last {
-            Some(last) if is_blank && found.end() < text.len() && found.len() > last.len_utf8() => {
-                found.end() - last.len_utf8()
+        match last.filter(|last| last.is_whitespace()) {
+            Some(last)
+                if end < text.len()
+                    && found.len() > last.len_utf8()
+                    && found.as_str().chars().all(char::is_whitespace) =>
+            {
+                end - last.len_utf8()
             }
-            _ => found.end(),
+            _ => end,
         }
     }
 }

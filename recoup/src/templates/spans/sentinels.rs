@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Extent;
 use crate::templates::conversation::Anchors;
 use crate::templates::format::ChatFormat;
-use crate::templates::template::free_characters;
+use crate::templates::template::{find_private, free_characters};
 use crate::templates::{Conversation, TemplateError};
 
 /// Where the strings of each message begin and end in a rendering.
@@ -36,7 +36,7 @@ pub(crate) fn trace(
     let mut traced = Traced::default();
     let mut matched = 0;
     let mut rest = anchored.as_str();
-    while let Some(at) = rest.find(|c| anchors.message(c, count).is_some()) {
+    while let Some(at) = find_private(rest, |c| anchors.message(c, count).is_some()) {
         let (before, after) = rest.split_at(at);
         if !text.get(matched..).is_some_and(|text| text.starts_with(before)) {
             return Ok(None);
