@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recoup::artifact::{Artifact, Body, Provenance};
-use recoup::importers::{ImportOptions, Scoring};
 use recoup::deduplication::Contamination;
+use recoup::importers::{ImportOptions, Scoring};
 use recoup::pipeline::{ContentSettings, Deduplicate, LeftOut, Selection};
 use recoup::views::ViewSettings;
 use serde::Deserialize;

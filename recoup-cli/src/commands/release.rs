@@ -41,7 +41,8 @@ pub(crate) fn release(flags: &ReleaseArgs, settings: &Settings, printer: Printer
             });
             printer.line(format_args!("  {table}.parquet {rows} rows{}", statuses.unwrap_or_default()));
         }
-        printer.note("that a run is in it says nothing of whether it may be trained on; README.md says what is");
+        printer
+            .note("that a run is in it says nothing of whether it may be trained on; README.md says what is");
     }
     for (reason, count) in &body.refused {
         printer.warn(format_args!("{} left out: {reason}", runs(*count as usize)));

@@ -7,7 +7,8 @@ use crate::bench::{Bench, chat_line};
 /// Failed and solved runs in a bundled environment, replayed; and two chats, one with a secret in it.
 fn project() -> Bench {
     let bench = Bench::new();
-    let collect = ["collect", "--env", "shop", "--policy", "weak:wrong-variant@0.9", "--tasks", "12", "--seed", "3"];
+    let collect =
+        ["collect", "--env", "shop", "--policy", "weak:wrong-variant@0.9", "--tasks", "12", "--seed", "3"];
     let collected = bench.output(&collect);
     assert_eq!(collected.status.code(), Some(0), "{}", bench.render(&collected));
     bench.write("runs.jsonl", chat_line("chat", "sum", Some(false), "mail mia@example.com that 2 + 2 = 5"));
@@ -35,7 +36,13 @@ fn a_release_holds_runs_and_all_that_was_decided() {
     assert_eq!(release["redactions"]["EMAIL"], 1);
     assert_eq!(release["refused"], json!({}));
     let card = std::fs::read_to_string(bench.path("out/README.md")).unwrap();
-    for said in ["Membership is not training eligibility", "config_name: replays", "`shop`: 12", "`EMAIL`: 1", "## Gates"] {
+    for said in [
+        "Membership is not training eligibility",
+        "config_name: replays",
+        "`shop`: 12",
+        "`EMAIL`: 1",
+        "## Gates",
+    ] {
         assert!(card.contains(said), "{said} in {card}");
     }
     let first: Vec<Vec<u8>> = files(&bench);
@@ -48,7 +55,15 @@ fn a_release_holds_runs_and_all_that_was_decided() {
 }
 
 fn files(bench: &Bench) -> Vec<Vec<u8>> {
-    let names = ["traces.parquet", "diagnoses.parquet", "candidates.parquet", "reviews.parquet", "replays.parquet", "README.md", "release.json"];
+    let names = [
+        "traces.parquet",
+        "diagnoses.parquet",
+        "candidates.parquet",
+        "reviews.parquet",
+        "replays.parquet",
+        "README.md",
+        "release.json",
+    ];
     names.iter().map(|name| std::fs::read(bench.path("out").join(name)).unwrap()).collect()
 }
 

@@ -14,7 +14,9 @@ fn answer(number: u32, last: &str) -> String {
 fn project() -> (Bench, Vec<String>) {
     let bench = Bench::new();
     let mut lines: String = (0..12)
-        .map(|number| chat_line(&format!("r{number}"), &format!("task-{number}"), Some(true), &answer(number, "end")))
+        .map(|number| {
+            chat_line(&format!("r{number}"), &format!("task-{number}"), Some(true), &answer(number, "end"))
+        })
         .collect();
     lines += &chat_line("copy-of-0", "task-0", Some(true), &answer(0, "finish"));
     lines += &chat_line("copy-of-1", "task-1", Some(true), &answer(1, "finish"));
@@ -78,7 +80,25 @@ fn an_environment_or_a_harness_is_kept_for_measuring() {
     let manifest = manifest(&bench, &["--leave-out", "environment=shop", "--leave-out", "harness=none"]);
     assert_eq!(manifest["excluded"]["left-out"], 1);
     assert_eq!(manifest["rows"], training.len() - 1);
-    insta::assert_snapshot!(bench.snapshot(&["export", "--format", "trl-messages", "--out", "rows", "--leave-out", "shop"]));
+    let misspelled = bench.snapshot(&[
+        "export",
+        "--format",
+        "trl-messages",
+        "--out",
+        "rows",
+        "--leave-out",
+        "harness=shpo",
+    ]);
+    assert!(misspelled.contains("warning: no run is of harness=shpo: nothing was left out"), "{misspelled}");
+    insta::assert_snapshot!(bench.snapshot(&[
+        "export",
+        "--format",
+        "trl-messages",
+        "--out",
+        "rows",
+        "--leave-out",
+        "shop"
+    ]));
     bench.write("recoup.toml", "[selection]\nleave_out = [\"shop\"]\n");
     insta::assert_snapshot!(bench.snapshot(&["export", "--format", "trl-messages", "--out", "rows"]));
     bench.write("recoup.toml", "[selection]\nleave_out = [\"environment=shop\"]\ndeduplicate = \"near\"\n");
@@ -89,10 +109,20 @@ fn an_environment_or_a_harness_is_kept_for_measuring() {
 #[test]
 fn tied_tasks_that_are_too_many_are_said() {
     let bench = Bench::new();
-    let line = |number: u32| chat_line(&format!("r{number}"), &format!("task-{number}"), Some(true), &answer(number % 7, "end"));
+    let line = |number: u32| {
+        chat_line(&format!("r{number}"), &format!("task-{number}"), Some(true), &answer(number % 7, "end"))
+    };
     // One message of a person is the same for all, the goal too; the answers of every seventh are.
-    let lines: String = (0..14).map(|number| line(number).replace(&format!("solve task-{number}"), "solve it")).collect();
+    let lines: String =
+        (0..14).map(|number| line(number).replace(&format!("solve task-{number}"), "solve it")).collect();
     bench.write("runs.jsonl", lines);
     insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--split", "strict"]));
-    insta::assert_snapshot!(bench.snapshot(&["stats"]).lines().filter(|line| line.contains("split") || line.contains("near")).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(
+        bench
+            .snapshot(&["stats"])
+            .lines()
+            .filter(|line| line.contains("split") || line.contains("near"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
 }

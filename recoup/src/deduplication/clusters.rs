@@ -5,8 +5,8 @@
 //! times. A bucket compares a run with its first few members that are not alike, so that many different
 //! runs in one bucket take no time square in their number.
 
-use super::sketch::{BINS, SETS, Sketch};
 use super::shingles::mix;
+use super::sketch::{BINS, SETS, Sketch};
 
 /// Runs of a bucket that later ones are compared with.
 const LEADERS_MAX: usize = 32;
@@ -125,7 +125,11 @@ mod tests {
                     }
                 }
             };
-            let run = Shingles { shown: set(10, |run| &run.shown), said: set(11, |run| &run.said), did: set(12, |run| &run.did) };
+            let run = Shingles {
+                shown: set(10, |run| &run.shown),
+                said: set(11, |run| &run.said),
+                did: set(12, |run| &run.did),
+            };
             runs.push(run);
         }
         runs

@@ -72,9 +72,8 @@ impl Contamination {
             match line.bytes().next() {
                 None => {}
                 Some(b'{' | b'"') => {
-                    let row: Value = serde_json::from_str(line).map_err(|error| ContaminationError::Json {
-                        line: index + 1,
-                        reason: error.to_string(),
+                    let row: Value = serde_json::from_str(line).map_err(|error| {
+                        ContaminationError::Json { line: index + 1, reason: error.to_string() }
                     })?;
                     list.row(&row);
                 }
@@ -125,7 +124,8 @@ impl Contamination {
 
     fn has(&self, text: &str) -> bool {
         let (grams, whole) = grams(text);
-        whole.is_some_and(|whole| self.short.contains(&whole)) || grams.iter().any(|gram| self.grams.contains(gram))
+        whole.is_some_and(|whole| self.short.contains(&whole))
+            || grams.iter().any(|gram| self.grams.contains(gram))
     }
 
     fn row(&mut self, row: &Value) {
@@ -190,7 +190,8 @@ mod tests {
     use crate::task::Task;
     use crate::trajectory::{Node, Part, Role, Trajectory};
 
-    const QUESTION: &str = "A train leaves Rome at nine and drives to Milan, which is six hundred kilometers away.";
+    const QUESTION: &str =
+        "A train leaves Rome at nine and drives to Milan, which is six hundred kilometers away.";
 
     fn list(text: &str) -> Contamination {
         let mut list = Contamination::default();
@@ -206,12 +207,17 @@ mod tests {
 
     #[test]
     fn ids_and_texts_are_found() {
-        let list = list(&format!("{{\"task_id\": 7, \"question\": \"{QUESTION}\"}}\nlonely-id\nwhat is the capital\n"));
+        let list = list(&format!(
+            "{{\"task_id\": 7, \"question\": \"{QUESTION}\"}}\nlonely-id\nwhat is the capital\n"
+        ));
         let reason = |task: &str, text: &str| list.reason(&run(task, text), Some("native"));
         assert_eq!(reason("bench/7", ""), Some("contaminated-id"));
         assert_eq!(reason("lonely-id", ""), Some("contaminated-id"));
         assert_eq!(reason("bench/8", "hello"), None);
-        assert_eq!(reason("t", &format!("Solve this. {}", QUESTION.to_uppercase())), Some("contaminated-text"));
+        assert_eq!(
+            reason("t", &format!("Solve this. {}", QUESTION.to_uppercase())),
+            Some("contaminated-text")
+        );
         assert_eq!(reason("t", "What is the capital?"), Some("contaminated-text"), "all of a short text");
         assert_eq!(reason("t", "What is the capital of France?"), None, "a short text within another");
         let twelve = QUESTION.split(' ').take(12).collect::<Vec<_>>().join(" ");

@@ -120,7 +120,8 @@ mod tests {
             let trials = 200;
             let mean = (0..trials)
                 .map(|trial| {
-                    let set = |from: u64| -> Vec<u64> { (from..from + size).map(|i| trial << 32 | i).collect() };
+                    let set =
+                        |from: u64| -> Vec<u64> { (from..from + size).map(|i| trial << 32 | i).collect() };
                     let (left, right) = (bins(&set(0)).unwrap(), bins(&set(size - shared)).unwrap());
                     agreeing(&left, &right) as f64 / BINS as f64
                 })

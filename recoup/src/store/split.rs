@@ -111,13 +111,16 @@ struct Unsplit {
 pub(super) struct Ties {
     task: String,
     goal: Option<[u8; 32]>,
+    /// What ties it in a strict split.
+    strict: Vec<Hash>,
 }
 
 impl Ties {
     /// Of a stored run.
     pub(super) fn of(connection: &Connection, seq: i64) -> Result<Self, StoreError> {
         let mut statement = connection.prepare_cached("SELECT task, goal FROM trajectory WHERE seq = ?1")?;
-        Ok(statement.query_row([seq], |row| Ok(Self { task: row.get(0)?, goal: row.get(1)? }))?)
+        let strict = strict_links(connection, seq)?;
+        Ok(statement.query_row([seq], |row| Ok(Self { task: row.get(0)?, goal: row.get(1)?, strict }))?)
     }
 
     fn task_link(task: &str) -> Hash {
@@ -129,15 +132,21 @@ impl Ties {
     }
 }
 
-/// Drops the sides of tasks and goals that no run has any more.
+/// Drops the sides of tasks, goals and groups that no run has any more.
 pub(super) fn forget(connection: &Connection, ties: &[Ties]) -> Result<(), StoreError> {
     let mut delete = connection.prepare_cached("DELETE FROM split_link WHERE link = ?1")?;
     let mut task = connection.prepare_cached("SELECT 1 FROM trajectory WHERE task = ?1")?;
+    let mut group = connection.prepare_cached("SELECT 1 FROM strict_link WHERE link = ?1")?;
     let mut goals: BTreeSet<[u8; 32]> = BTreeSet::new();
     for tie in ties {
         goals.extend(tie.goal);
         if !task.exists([&tie.task])? {
             delete.execute([Ties::task_link(&tie.task).0])?;
+        }
+        for link in &tie.strict {
+            if !group.exists([link.0])? {
+                delete.execute([link.0])?;
+            }
         }
     }
     let mut kept = connection.prepare_cached("SELECT goal FROM trajectory WHERE goal IS NOT NULL")?;
@@ -175,11 +184,12 @@ pub(super) fn assign(store: &Store, now: &str) -> Result<u64, StoreError> {
             run.links.push(*tie);
         }
         if strict {
-            for link in strict_links(&store.connection, run.seq)? {
-                if !components.has(link) {
-                    components.add(link, known_of_strict(&store.connection, link)?, true);
+            run.ties.strict = strict_links(&store.connection, run.seq)?;
+            for link in &run.ties.strict {
+                if !components.has(*link) {
+                    components.add(*link, known_of_strict(&store.connection, *link)?, true);
                 }
-                run.links.push(link);
+                run.links.push(*link);
             }
         }
         joined.push(components.join(&run.links, &run.ties.task));
@@ -264,7 +274,8 @@ fn near_ties(connection: &Connection) -> Result<(HashMap<i64, Hash>, HashMap<Has
         ties.insert(run.seq, tie);
         let known = known.entry(tie).or_insert(Known::Open);
         if run.is_split {
-            *known = std::mem::replace(known, Known::Open).and(stored_side(connection, Ties::task_link(&run.task))?);
+            *known = std::mem::replace(known, Known::Open)
+                .and(stored_side(connection, Ties::task_link(&run.task))?);
         }
     }
     Ok((ties, known))
@@ -319,7 +330,7 @@ fn unsplit(connection: &Connection) -> Result<Vec<Unsplit>, StoreError> {
          FROM trajectory WHERE split IS NULL ORDER BY seq",
     )?;
     let rows = statement.query_map([], |row| {
-        let ties = Ties { task: row.get(2)?, goal: row.get(3)? };
+        let ties = Ties { task: row.get(2)?, goal: row.get(3)?, strict: Vec::new() };
         let mut links = vec![Ties::task_link(&ties.task)];
         links.extend(ties.goal.as_ref().map(Ties::goal_link));
         if let Some(origin) = row.get::<_, Option<[u8; 32]>>(4)? {

@@ -69,7 +69,11 @@ fn case() -> Case {
         diagnosis: Some(diagnosis(false)),
     };
     let judge = Producer::judge(1, "hash", "openai:x");
-    let person = PersonReview { verdict: Decision::Reject, node: Some(1), note: Some("ask mia@example.com".to_owned()) };
+    let person = PersonReview {
+        verdict: Decision::Reject,
+        node: Some(1),
+        note: Some("ask mia@example.com".to_owned()),
+    };
     let verdicts = vec![
         accepted.clone(),
         verdict(judge.clone(), Content::RejectedAnswer(answer)),

@@ -31,7 +31,9 @@ const LIMITS: [&str; 6] = [
 
 /// The card of a release.
 pub(super) fn card(release: &Release) -> String {
-    let mut out = String::from("---\nlicense: other\nlicense_name: see-the-card\ntags:\n- agent-trajectories\n- agent-errors\n- recoup\nconfigs:\n");
+    let mut out = String::from(
+        "---\nlicense: other\nlicense_name: see-the-card\ntags:\n- agent-trajectories\n- agent-errors\n- recoup\nconfigs:\n",
+    );
     for table in Table::ALL {
         // Writing to a text cannot fail.
         _ = writeln!(out, "- config_name: {0}\n  data_files: {0}.parquet", table.name());
@@ -123,7 +125,12 @@ mod tests {
         let policies = BTreeMap::from([("model | of `x`".to_owned(), 2)]);
         let text = card(&Release { runs: 2, policies, ..Release::default() });
         assert!(text.starts_with("---\nlicense: other\n"));
-        for wanted in ["config_name: traces", "2 runs of agents", "Membership is not training eligibility", "`model ¦ of 'x'`: 2"] {
+        for wanted in [
+            "config_name: traces",
+            "2 runs of agents",
+            "Membership is not training eligibility",
+            "`model ¦ of 'x'`: 2",
+        ] {
             assert!(text.contains(wanted), "{wanted} in {text}");
         }
     }

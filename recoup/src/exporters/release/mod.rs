@@ -14,9 +14,9 @@ mod summary;
 mod tables;
 mod writer;
 
+pub(crate) use self::card::is_own_card;
 pub use self::rows::{Case, CaseRows, case_rows};
 pub use self::summary::{GateYield, Release};
 pub use self::tables::Table;
-pub use self::writer::ReleaseWriter;
-pub(crate) use self::card::is_own_card;
 pub(crate) use self::writer::CARD;
+pub use self::writer::ReleaseWriter;

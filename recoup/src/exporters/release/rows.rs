@@ -236,7 +236,13 @@ impl Clear {
         }))
     }
 
-    fn review(&mut self, verdict: &Verdict, gate: &str, decision: Decision, reason: &str) -> Map<String, Value> {
+    fn review(
+        &mut self,
+        verdict: &Verdict,
+        gate: &str,
+        decision: Decision,
+        reason: &str,
+    ) -> Map<String, Value> {
         let mut row = object(json!({
             "id": verdict.id,
             "trace": verdict.subject,
