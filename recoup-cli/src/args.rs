@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use recoup::exporters::{TRAINING, formats};
+use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
 use recoup::models::Cost;
@@ -13,6 +13,7 @@ use recoup::pipeline::{LeftOut, Stratum};
 use recoup::rollout::Difficulties;
 use recoup::templates::LocalTime;
 use recoup::verdict::Arm;
+use recoup::views::{DiagnosisAnswer, PreventionTarget, VIEWS};
 use serde::Deserialize;
 
 /// Turn the failed runs of an LLM agent into a better agent.
@@ -94,6 +95,8 @@ pub(crate) enum Command {
     Release(ReleaseArgs),
     /// Re-execute failed runs in their environments and prove repairs by matched arms
     Replay(ReplayArgs),
+    /// Find goals that failed runs did achieve, and keep them for training
+    Relabel(RelabelArgs),
     /// Ask a model, to see whether and how it answers
     Ask(AskArgs),
     /// Measure how often recoup is right
@@ -394,6 +397,8 @@ pub(crate) struct RunArgs {
     pub worlds: WorldArgs,
     #[command(flatten)]
     pub judge: JudgeArgs,
+    #[command(flatten)]
+    pub views: ViewArgs,
 }
 
 /// What to diagnose, and with whom.
@@ -625,6 +630,27 @@ pub(crate) struct ReplayArgs {
     pub dry_run: bool,
 }
 
+/// Which runs to relabel, and how.
+#[derive(Debug, Args)]
+pub(crate) struct RelabelArgs {
+    /// Ids of runs, or the start of them [default: every run that failed by the agent's own fault]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Withhold the environment from proposals and gates, and only score what they accept
+    #[arg(long)]
+    pub blind: bool,
+    /// Most runs to relabel
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Seed of the choice of runs that a goal must stand out among, where there are more than 2,000
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub worlds: WorldArgs,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+}
+
 /// What to export.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -647,12 +673,31 @@ pub(crate) struct ExportArgs {
     pub selection: SelectionArgs,
     #[command(flatten)]
     pub model: ModelArgs,
+    #[command(flatten)]
+    pub views: ViewArgs,
     #[arg(long, value_name = "OUTCOME")]
     /// Only runs with this outcome
     pub outcome: Option<String>,
     #[arg(long, value_name = "KEY")]
     /// Only runs of this task
     pub task: Option<String>,
+}
+
+/// What is learned; each also a key of `[views]` in the settings file.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ViewArgs {
+    /// What `diagnosis_sft` answers: step, agent, explanation and fix, or agent and step as benchmarks ask
+    #[arg(long, value_name = "ANSWER", value_parser = parse_answer, help_heading = "Views")]
+    pub diagnosis_answer: Option<DiagnosisAnswer>,
+    /// What `prevention_sft` learns: the repair's `action`, the `continuation` too, or `reflection+action`
+    #[arg(long, value_name = "TARGET", value_parser = parse_target, help_heading = "Views")]
+    pub prevention_target: Option<PreventionTarget>,
+    /// Let `step_masked_sft` learn steps after an error that was made up for
+    #[arg(long, help_heading = "Views")]
+    pub after_recovery: bool,
+    /// Let `preference` pair runs of a task whose earlier messages are the same byte for byte
+    #[arg(long, help_heading = "Views")]
+    pub sibling_pairs: bool,
 }
 
 /// What to release.
@@ -761,7 +806,7 @@ pub(crate) struct ModelArgs {
     /// Date for templates that print one (`2026-11-29`)
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     pub date: Option<LocalTime>,
-    /// Most tokens of a row; longer ones are refused [default: what the tokenizer says]
+    /// Most tokens of a row; longer runs are cut between turns [default: what the tokenizer says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_tokens: Option<u32>,
     /// Refuse rows in which a token reaches over the edge of what is learned
@@ -796,7 +841,19 @@ fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
 
 /// Names of the views that are written for training.
 fn views() -> impl Iterator<Item = &'static str> {
-    TRAINING.iter().map(|training| training.view.name())
+    VIEWS.iter().map(|view| view.name())
+}
+
+/// Reads a kind of answer.
+fn parse_answer(text: &str) -> Result<DiagnosisAnswer, String> {
+    let named = DiagnosisAnswer::ALL.into_iter().find(|answer| answer.as_str() == text);
+    named.ok_or_else(|| "expected `full` or `benchmark`".to_owned())
+}
+
+/// Reads a target.
+fn parse_target(text: &str) -> Result<PreventionTarget, String> {
+    let named = PreventionTarget::ALL.into_iter().find(|target| target.as_str() == text);
+    named.ok_or_else(|| "expected `action`, `continuation` or `reflection+action`".to_owned())
 }
 
 /// Reads `2026-11-29`, with a time behind it or without.

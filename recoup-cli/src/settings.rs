@@ -11,7 +11,7 @@ use recoup::pipeline::{ContentSettings, Deduplicate, LeftOut, Selection};
 use recoup::views::ViewSettings;
 use serde::Deserialize;
 
-use crate::args::{DeduplicateChoice, Global, OutcomeArgs, SelectionArgs, SplitArgs, SplitChoice};
+use crate::args::{DeduplicateChoice, Global, OutcomeArgs, SelectionArgs, SplitArgs, SplitChoice, ViewArgs};
 use crate::failure::Failure;
 
 /// Folder that keeps runs and verdicts, where nothing else is said.
@@ -80,7 +80,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Resolves flags and environment (which clap has merged) over the settings file.
-    pub(crate) fn resolve(global: &Global, out: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn resolve(
+        global: &Global,
+        out: Option<&Path>,
+        views: Option<&ViewArgs>,
+    ) -> Result<Self, Failure> {
         let file = read_file(global.config.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let named = global.project.clone().or(file.project);
@@ -94,7 +98,7 @@ impl Settings {
             threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
             environments: file.environments,
             offline: global.offline,
-            views: file.views,
+            views: views.map_or_else(|| file.views.clone(), |flags| flags.over(&file.views)),
             selection: file.selection,
             import: file.import,
         })
@@ -163,6 +167,18 @@ impl Settings {
     }
 }
 
+impl ViewArgs {
+    /// The flags over what the settings file says.
+    fn over(&self, file: &ViewSettings) -> ViewSettings {
+        ViewSettings {
+            diagnosis_answer: self.diagnosis_answer.unwrap_or(file.diagnosis_answer),
+            prevention_target: self.prevention_target.unwrap_or(file.prevention_target),
+            after_recovery: self.after_recovery || file.after_recovery,
+            sibling_pairs: self.sibling_pairs || file.sibling_pairs,
+        }
+    }
+}
+
 fn read_file(named: Option<&Path>) -> Result<File, Failure> {
     let path = named.unwrap_or(Path::new(CONFIG_DEFAULT));
     if named.is_none() && !path.exists() {
@@ -178,11 +194,27 @@ fn read_file(named: Option<&Path>) -> Result<File, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use recoup::views::PreventionTarget;
+
     use super::File;
+    use crate::args::ViewArgs;
 
     #[test]
     fn a_misspelled_key_is_an_error() {
         let error = toml::from_str::<File>("[import]\nsucces_at = 1.0\n").unwrap_err();
         assert!(error.to_string().contains("succes_at"), "{error}");
+        let error = toml::from_str::<File>("[views]\nafter_recover = true\n").unwrap_err();
+        assert!(error.to_string().contains("after_recover"), "{error}");
+        let error = toml::from_str::<File>("[views]\nprevention_target = \"reflection\"\n").unwrap_err();
+        assert!(error.to_string().contains("reflection+action"), "{error}");
+    }
+
+    #[test]
+    fn a_flag_goes_over_the_settings_file() {
+        let file: File =
+            toml::from_str("[views]\nprevention_target = \"continuation\"\nafter_recovery = true\n").unwrap();
+        let flags = ViewArgs { prevention_target: Some(PreventionTarget::Action), ..ViewArgs::default() };
+        let views = flags.over(&file.views);
+        assert_eq!((views.prevention_target, views.after_recovery), (PreventionTarget::Action, true));
     }
 }

@@ -72,6 +72,8 @@ pub mod triage;
 
 pub mod diagnosis;
 
+pub mod hindsight;
+
 pub mod synthesis;
 
 pub mod views;

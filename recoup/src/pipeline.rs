@@ -18,6 +18,7 @@ mod judge;
 mod labelled;
 mod outcomes;
 mod outlets;
+mod relabel;
 #[cfg(feature = "parquet")]
 mod release;
 mod replay;
@@ -40,6 +41,9 @@ pub use self::judge::{Judging, JudgingPlan, Meter, first_questions, judge_runs};
 pub use self::labelled::judgements;
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
 pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
+pub use self::relabel::{
+    Asked, RelabelPlan, Relabeling, Verified, first_goal_questions, relabel_runs, relabelable,
+};
 #[cfg(feature = "parquet")]
 pub use self::release::{ReleaseConfig, release};
 pub use self::replay::{ReplayConfig, Replaying, replay, replayable};

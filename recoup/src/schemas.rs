@@ -20,7 +20,9 @@ use crate::exporters::release::Release;
 use crate::id::Hash;
 use crate::json::Json;
 use crate::models::Estimate;
-use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Summary};
+use crate::pipeline::{
+    AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Relabeling, Summary,
+};
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
 use crate::synthesis::admission::Admission;
@@ -83,6 +85,7 @@ fn the_schemas_are_those_of_the_types() {
         ("release", artifact::<Release>()),
         ("attribution", artifact::<Attribution>()),
         ("flip_agreement", artifact::<FlipAgreement>()),
+        ("relabeling", artifact::<Relabeling>()),
         ("run", artifact::<Shown>()),
         ("reviewing", artifact::<Reviewed>()),
         ("blind", schema::<Blind<'_>>()),

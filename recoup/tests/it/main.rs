@@ -72,6 +72,9 @@ mod release;
 /// Stored runs executed again: strictness, matched arms, curves.
 #[cfg(feature = "packages")]
 mod replay;
+/// What a replayed project teaches, view by view.
+#[cfg(feature = "packages")]
+mod replayed_views;
 /// The failure report.
 mod report;
 /// Policies that act in the bundled environments, and the runs they leave.
