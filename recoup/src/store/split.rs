@@ -11,14 +11,14 @@
 //! belongs to neither; it is excluded, and ties nothing together. So is a run that a label moves to a
 //! task of another side than the one it was given at import.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
 
 use super::components::{Components, Known};
 use super::{Store, StoreError, sketches, verdicts};
-use crate::deduplication::first_of_cluster;
+use crate::deduplication::{NearIndex, first_of_cluster};
 use crate::failpoint::Failpoint;
 use crate::id::{Hash, TrajectoryId};
 use crate::verdict::{Content, Producer, Side, Split, Verdict};
@@ -260,25 +260,47 @@ pub(super) fn follow(connection: &Connection, seq: i64, task: &str, now: &str) -
     Ok(())
 }
 
-/// What ties runs that are nearly equal, by their integer ids, and what is known of each such tie from the
-/// runs that have a side.
+/// What ties new runs that nearly equal each other or runs that have a side, by their integer ids; and what
+/// is known of each such tie from the latter.
+///
+/// New runs are clustered; the others are read once and held against them.
 fn near_ties(connection: &Connection) -> Result<(HashMap<i64, Hash>, HashMap<Hash, Known>), StoreError> {
-    let (runs, sketches) = sketches::sketched(connection, "(split IS NULL OR split <> 'excluded')")?;
+    let (mut runs, mut sketches) = (Vec::new(), Vec::new());
+    sketches::each(connection, &format!("split IS NULL AND {}", sketches::OWN), &mut |run| {
+        runs.push((run.seq, run.id));
+        sketches.push(run.sketch);
+        Ok(())
+    })?;
+    if runs.is_empty() {
+        return Ok((HashMap::new(), HashMap::new()));
+    }
     let first = first_of_cluster(&sketches);
+    let mut known = vec![Known::Open; runs.len()];
+    let mut tied: HashSet<(usize, String)> = HashSet::new();
+    let index = NearIndex::new(&sketches);
+    let others = format!("split IS NOT NULL AND split <> 'excluded' AND {}", sketches::OWN);
+    sketches::each(connection, &others, &mut |other| {
+        let is_untied = |at: usize| !tied.contains(&(first[at], other.task.clone()));
+        let near = index.near(&other.sketch, &is_untied);
+        let clusters: BTreeSet<usize> = near.into_iter().map(|at| first[at]).collect();
+        for cluster in clusters {
+            let side = stored_side(connection, Ties::task_link(&other.task))?;
+            known[cluster] = std::mem::replace(&mut known[cluster], Known::Open).and(side);
+            tied.insert((cluster, other.task.clone()));
+        }
+        Ok(())
+    })?;
     let mut size = vec![0; runs.len()];
     first.iter().for_each(|first| size[*first] += 1);
-    let mut ties = HashMap::new();
-    let mut known: HashMap<Hash, Known> = HashMap::new();
-    for (run, first) in runs.iter().zip(first).filter(|(_, first)| size[*first] > 1) {
-        let tie = Hash::of_all(&[b"near", &runs[first].id.0.0]);
-        ties.insert(run.seq, tie);
-        let known = known.entry(tie).or_insert(Known::Open);
-        if run.is_split {
-            *known = std::mem::replace(known, Known::Open)
-                .and(stored_side(connection, Ties::task_link(&run.task))?);
+    let (mut ties, mut known_of) = (HashMap::new(), HashMap::new());
+    for ((seq, _), first) in runs.iter().zip(first) {
+        if size[first] > 1 || known[first] != Known::Open {
+            let tie = Hash::of_all(&[b"near", &runs[first].1.0.0]);
+            ties.insert(*seq, tie);
+            known_of.insert(tie, known[first].clone());
         }
     }
-    Ok((ties, known))
+    Ok((ties, known_of))
 }
 
 /// What ties a run in a strict split.
