@@ -9,6 +9,7 @@ use recoup::id::TrajectoryId;
 use recoup::pipeline::{ContentSettings, export_atif, export_rows};
 use recoup::store::{Filter, Page, Store};
 
+use super::import::say_left_out;
 use super::{chat_format, ls, preview, project};
 use crate::Ended;
 use crate::args::ExportArgs;
@@ -88,6 +89,7 @@ fn rows(
     let content = ContentSettings { selection, ..settings.content() };
     let manifests = export_rows(store, ids, &wanted, &flags.out, threads, &content, &mut progress)?;
     progress.finish();
+    say_left_out(&content.selection, manifests.iter().map(|manifest| &manifest.excluded), printer);
     if printer.is_json() {
         let exported = manifests.iter().map(|manifest| (manifest.view.clone(), manifest.rows)).collect();
         let answer = ExportedRows { exported, out: &shown(&flags.out) };

@@ -1,12 +1,13 @@
 //! `recoup import`: reads runs into the project.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recoup::answers::{Formats, Found};
 use recoup::artifact::Artifact;
 use recoup::importers::{IMPORTERS, ImportOptions, Source, SourceProblem, detect, sources_from_paths};
-use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig, Summary};
+use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig, Selection, Summary};
 
 use super::project;
 use crate::Ended;
@@ -250,6 +251,18 @@ pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
             printer.note(format_args!("  {count} × {} `{}`: {}", loss.format, loss.field, loss.reason));
         }
         more(losses.len() as u64, "kinds of loss", printer);
+    }
+}
+
+/// Warns where nothing was left out that was to be: a name may be misspelled.
+pub(crate) fn say_left_out<'a>(
+    selection: &Selection,
+    mut excluded: impl Iterator<Item = &'a BTreeMap<String, u64>>,
+    printer: Printer,
+) {
+    if !selection.leave_out.is_empty() && !excluded.any(|reasons| reasons.contains_key(Selection::LEFT_OUT)) {
+        let names: Vec<String> = selection.leave_out.iter().map(ToString::to_string).collect();
+        printer.warn(format_args!("no run is of {}: nothing was left out", names.join(" or ")));
     }
 }
 

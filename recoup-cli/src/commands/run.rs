@@ -5,7 +5,7 @@ use recoup::pipeline::{self, Consulted, JudgingPlan, Summary};
 use recoup::store::Store;
 use recoup::verdict::Party;
 
-use super::import::{Input, ended, say_imported, say_problems};
+use super::import::{Input, ended, say_imported, say_left_out, say_problems};
 use super::panel::{self, Choice, Panel};
 use super::{environment, project};
 use crate::Ended;
@@ -65,6 +65,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     progress.finish();
     summary.report = Some(settings.out.join("report.html").to_string_lossy().into_owned());
     let judged = summary.judged.clone();
+    let excluded = summary.excluded.clone();
     if printer.is_json() {
         printer.json(&Artifact::new(project::provenance(&store, &config.settings), summary));
     } else {
@@ -72,6 +73,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         say_done(&summary, settings, printer);
     }
     say_problems(&imported, printer);
+    say_left_out(&config.settings.selection, excluded.values(), printer);
     let judged = match (&panel, &judged) {
         (Some(panel), Some(judged)) => {
             panel.say(judged, printer)?;

@@ -61,6 +61,7 @@ fn files(bench: &Bench) -> Vec<Vec<u8>> {
         "candidates.parquet",
         "reviews.parquet",
         "replays.parquet",
+        "relabels.parquet",
         "README.md",
         "release.json",
     ];

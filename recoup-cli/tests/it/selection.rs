@@ -80,6 +80,16 @@ fn an_environment_or_a_harness_is_kept_for_measuring() {
     let manifest = manifest(&bench, &["--leave-out", "environment=shop", "--leave-out", "harness=none"]);
     assert_eq!(manifest["excluded"]["left-out"], 1);
     assert_eq!(manifest["rows"], training.len() - 1);
+    let misspelled = bench.snapshot(&[
+        "export",
+        "--format",
+        "trl-messages",
+        "--out",
+        "rows",
+        "--leave-out",
+        "harness=shpo",
+    ]);
+    assert!(misspelled.contains("warning: no run is of harness=shpo: nothing was left out"), "{misspelled}");
     insta::assert_snapshot!(bench.snapshot(&[
         "export",
         "--format",

@@ -5,6 +5,8 @@
 //! times. A bucket compares a run with its first few members that are not alike, so that many different
 //! runs in one bucket take no time square in their number.
 
+use std::collections::HashMap;
+
 use super::shingles::mix;
 use super::sketch::{BINS, SETS, Sketch};
 
@@ -51,6 +53,49 @@ pub fn first_of_cluster(sketches: &[Sketch]) -> Vec<usize> {
         forest.join(left, right);
     }
     (0..sketches.len()).map(|at| forest.root(at)).collect()
+}
+
+/// Some runs, to be asked which of them others nearly equal.
+pub struct NearIndex<'a> {
+    sketches: &'a [Sketch],
+    // Only asked by key, so its order is never seen.
+    buckets: HashMap<u64, Vec<usize>>,
+}
+
+impl<'a> NearIndex<'a> {
+    /// An index of runs. Of those in one bucket it keeps a few.
+    pub fn new(sketches: &'a [Sketch]) -> Self {
+        let mut buckets: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (at, sketch) in sketches.iter().enumerate() {
+            for key in (0..BANDS_MAX).map_while(|band| banded_key(sketch, band)) {
+                let bucket = buckets.entry(key).or_default();
+                if bucket.len() < LEADERS_MAX {
+                    bucket.push(at);
+                }
+            }
+        }
+        Self { sketches, buckets }
+    }
+
+    /// Positions of the runs that nearly equal another one, in order, as far as `wanted`.
+    pub fn near(&self, other: &Sketch, wanted: &dyn Fn(usize) -> bool) -> Vec<usize> {
+        let keys = (0..BANDS_MAX).map_while(|band| banded_key(other, band));
+        let mut found: Vec<usize> = keys
+            .filter_map(|key| self.buckets.get(&key))
+            .flatten()
+            .copied()
+            .filter(|at| wanted(*at))
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found.retain(|at| self.sketches[*at].is_near(other));
+        found
+    }
+}
+
+/// What a run has in a band, told from what others have in other bands.
+fn banded_key(sketch: &Sketch, band: usize) -> Option<u64> {
+    key(sketch, band).map(|key| mix(key ^ band as u64))
 }
 
 /// Bands of a run with one set; with more sets a band takes rows of each, and there are as many bands as
@@ -102,7 +147,7 @@ impl Forest {
 
 #[cfg(test)]
 mod tests {
-    use super::{first_of_cluster, near_pairs};
+    use super::{NearIndex, first_of_cluster, near_pairs};
     use crate::deduplication::shingles::mix;
     use crate::deduplication::{SIMILARITY_MIN, Shingles, Sketch};
 
@@ -166,6 +211,23 @@ mod tests {
     fn equal_runs_are_one_cluster() {
         let same = Sketch::of_shingles(&Shingles { said: (0..20).collect(), ..Shingles::default() }).unwrap();
         assert_eq!(first_of_cluster(&vec![same; 4]), [0; 4]);
+    }
+
+    #[test]
+    fn an_index_finds_what_clusters_hold_together() {
+        let runs = runs(200);
+        let sketches: Vec<Sketch> = runs.iter().map(|run| Sketch::of_shingles(run).unwrap()).collect();
+        let (old, new) = sketches.split_at(120);
+        let index = NearIndex::new(new);
+        let mut found = 0;
+        for (at, sketch) in old.iter().enumerate() {
+            let near = index.near(sketch, &|_| true);
+            let all = (0..new.len()).filter(|at| new[*at].is_near(sketch)).count();
+            assert!(near.len() <= all && near.iter().all(|at| new[*at].is_near(sketch)));
+            assert_eq!(near.len(), all, "run {at}");
+            found += all;
+        }
+        assert!(found > 5, "{found}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod contamination;
 mod shingles;
 mod sketch;
 
-pub use self::clusters::{first_of_cluster, near_pairs};
+pub use self::clusters::{NearIndex, first_of_cluster, near_pairs};
 pub use self::contamination::{Contamination, ContaminationError};
 pub use self::shingles::Shingles;
 pub use self::sketch::{SIMILARITY_MIN, Sketch};

@@ -98,77 +98,103 @@ fn results(parts: &[Part], out: &mut Vec<u64>) {
 /// The words of a text as hashes: letters and digits, ASCII folded to lower case. Scripts without
 /// spaces give a word a character.
 pub(super) fn words(text: &str) -> impl Iterator<Item = u64> {
-    let mut rest = text;
+    let bytes = text.as_bytes();
+    let mut at = 0;
     std::iter::from_fn(move || {
-        let bytes = rest.as_bytes();
-        let start = bytes.iter().position(|byte| is_word(*byte))?;
-        let mut hash = SEED;
-        let mut end = start;
-        while let Some(byte) = bytes.get(end).filter(|byte| is_word(**byte)) {
-            if byte.is_ascii() {
-                hash = (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(PRIME);
-                end += 1;
+        at += bytes.get(at..)?.iter().position(|byte| FOLDED[usize::from(*byte)] != 0)?;
+        let start = at;
+        let (mut hash, mut eight) = (SEED, 0_u64);
+        while let Some(byte) = bytes.get(at) {
+            let folded = FOLDED[usize::from(*byte)];
+            if folded == 0 {
+                break;
+            }
+            if folded == BEYOND_ASCII {
+                let letter = text.get(at..).and_then(|rest| rest.chars().next())?;
+                if is_ideograph(letter) && at > start {
+                    break;
+                }
+                hash = mix(hash ^ eight ^ u64::from(u32::from(letter)));
+                eight = 0;
+                at += letter.len_utf8();
+                if is_ideograph(letter) {
+                    break;
+                }
                 continue;
             }
-            let letter = rest.get(end..).and_then(|rest| rest.chars().next())?;
-            if is_ideograph(letter) && end > start {
-                break;
+            if eight >> 56 != 0 {
+                hash = mix(hash ^ eight);
+                eight = 0;
             }
-            hash = (hash ^ u64::from(u32::from(letter))).wrapping_mul(PRIME);
-            end += letter.len_utf8();
-            if is_ideograph(letter) {
-                break;
-            }
+            eight = eight << 8 | u64::from(folded);
+            at += 1;
         }
-        rest = &rest[end..];
-        Some(mix(hash))
+        Some(mix(hash ^ eight))
     })
 }
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || !byte.is_ascii()
-}
+/// Stands in [`FOLDED`] for bytes of letters beyond ASCII.
+const BEYOND_ASCII: u8 = 0x80;
+
+/// A byte of a word in lower case; 0 for one that is in no word.
+const FOLDED: [u8; 256] = {
+    let mut folded = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        if byte >= 0x80 {
+            folded[byte] = BEYOND_ASCII;
+        } else if (byte as u8).is_ascii_alphanumeric() {
+            folded[byte] = (byte as u8).to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    folded
+};
 
 /// Whether a letter is written without spaces: the scripts of Chinese and Japanese.
 fn is_ideograph(letter: char) -> bool {
     matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// The last `N` hashes, which together make a shingle.
+/// The last `N` hashes, which together make a shingle: `Σ hashᵢ · PRIMEⁱ`, kept up as they move on.
 pub(super) struct Window<const N: usize> {
     last: [u64; N],
+    /// Where the oldest stands.
+    next: usize,
     count: usize,
+    sum: u64,
 }
 
 impl<const N: usize> Default for Window<N> {
     fn default() -> Self {
-        Self { last: [0; N], count: 0 }
+        Self { last: [0; N], next: 0, count: 0, sum: 0 }
     }
 }
 
 impl<const N: usize> Window<N> {
     pub(super) fn push(&mut self, hash: u64, out: &mut Vec<u64>) {
-        self.last.rotate_left(1);
-        self.last[N - 1] = hash;
+        let oldest = std::mem::replace(&mut self.last[self.next], hash);
+        self.next = (self.next + 1) % N;
         self.count += 1;
+        self.sum =
+            self.sum.wrapping_mul(PRIME).wrapping_add(hash).wrapping_sub(oldest.wrapping_mul(Self::GONE));
         if self.count >= N {
-            out.push(self.hash());
+            out.push(self.sum);
         }
     }
 
     /// Fewer than a shingle's make one of their own.
     pub(super) fn finish(&self, out: &mut Vec<u64>) {
         if (1..N).contains(&self.count) {
-            out.push(self.hash());
+            out.push(self.sum);
         }
     }
 
-    fn hash(&self) -> u64 {
-        self.last.iter().fold(SEED, |hash, item| mix(hash.rotate_left(7) ^ item))
-    }
+    /// `PRIMEᴺ`: what stands before a hash that leaves.
+    const GONE: u64 = PRIME.wrapping_pow(N as u32);
 }
 
-// The basis and the prime of FNV-1a (Fowler, Noll, Vo).
+// The basis and the prime of FNV-1a (Fowler, Noll, Vo): any odd numbers would do.
 const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::deduplication::Contamination;
 use crate::id::TrajectoryId;
-use crate::store::{Row, Store, StoreError};
+use crate::store::{Store, StoreError};
 use crate::trajectory::Trajectory;
 use crate::views::Exclusion;
 
@@ -108,9 +108,9 @@ impl<'a> Selector<'a> {
     /// # Errors
     /// Why nothing may be learned from a run, given as it was imported: what was redacted in it may be
     /// what a benchmark says.
-    pub(super) fn check(&self, run: &Trajectory, row: &Row) -> Result<(), Exclusion> {
+    pub(super) fn check(&self, run: &Trajectory, native_id: Option<&str>) -> Result<(), Exclusion> {
         let Selection { leave_out, contaminated, .. } = self.selection;
-        if let Some(reason) = contaminated.reason(run, row.native_id.as_deref()) {
+        if let Some(reason) = contaminated.reason(run, native_id) {
             return Err(Exclusion { reason });
         }
         if leave_out.iter().any(|left_out| left_out.is_of(run)) {

@@ -57,6 +57,8 @@ pub struct Summary {
     pub replayed: u64,
     /// Rows written, by view.
     pub exported: BTreeMap<String, u64>,
+    /// Runs that gave no row, by view and reason.
+    pub excluded: BTreeMap<String, BTreeMap<String, u64>>,
     /// The report's path, where one was asked for.
     pub report: Option<String>,
 }
@@ -116,6 +118,12 @@ pub fn summarize(
         exported: outlets
             .map(|outlets| {
                 outlets.manifests.iter().map(|manifest| (manifest.view.clone(), manifest.rows)).collect()
+            })
+            .unwrap_or_default(),
+        excluded: outlets
+            .map(|outlets| {
+                let of = outlets.manifests.iter();
+                of.map(|manifest| (manifest.view.clone(), manifest.excluded.clone())).collect()
             })
             .unwrap_or_default(),
         report: None,

@@ -13,13 +13,16 @@ use crate::task::Task;
 /// Runs of one commit.
 const BATCH: usize = 1000;
 
+/// Which runs have near-duplicates of their own: a continuation stands with its origin whatever it equals.
+pub(super) const OWN: &str =
+    "(origin IS NULL OR NOT EXISTS(SELECT 1 FROM trajectory AS run WHERE run.id = trajectory.origin))";
+
 /// A run with its sketch.
 pub(super) struct Sketched {
     pub(super) seq: i64,
     pub(super) id: TrajectoryId,
     pub(super) task: String,
-    /// Whether it has a side of the split.
-    pub(super) is_split: bool,
+    pub(super) sketch: Sketch,
 }
 
 impl Store {
@@ -29,10 +32,15 @@ impl Store {
     /// # Errors
     /// When the project cannot be read.
     pub fn near_duplicates(&self) -> Result<BTreeMap<TrajectoryId, TrajectoryId>, StoreError> {
-        let (runs, sketches) = sketched(&self.connection, "latest AND origin IS NULL")?;
+        let (mut ids, mut sketches) = (Vec::new(), Vec::new());
+        each(&self.connection, "latest AND origin IS NULL", &mut |run| {
+            ids.push(run.id);
+            sketches.push(run.sketch);
+            Ok(())
+        })?;
         let first = first_of_cluster(&sketches);
         let repeated = first.iter().enumerate().filter(|(at, first)| at != *first);
-        Ok(repeated.map(|(at, first)| (runs[at].id, runs[*first].id)).collect())
+        Ok(repeated.map(|(at, first)| (ids[at], ids[*first])).collect())
     }
 }
 
@@ -78,24 +86,23 @@ pub(super) fn complete(store: &Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The runs that have a sketch and meet a condition, in import order, with their sketches.
-pub(super) fn sketched(
+/// Shows each run that has a sketch and meets a condition, in import order.
+pub(super) fn each(
     connection: &Connection,
     condition: &str,
-) -> Result<(Vec<Sketched>, Vec<Sketch>), StoreError> {
+    show: &mut dyn FnMut(Sketched) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT seq, id, task, split IS NOT NULL, body FROM sketch JOIN trajectory ON seq = trajectory
+        "SELECT seq, id, task, body FROM sketch JOIN trajectory ON seq = trajectory
          WHERE length(body) > 0 AND {condition} ORDER BY seq"
     ))?;
     let mut rows = statement.query([])?;
-    let (mut runs, mut sketches) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
         let seq = row.get(0)?;
-        let sketch = Sketch::from_bytes(row.get_ref(4)?.as_blob().map_err(rusqlite::Error::from)?);
-        let unreadable = || StoreError::Corrupt(format!("run {seq}: its sketch cannot be read"));
-        sketches.push(sketch.ok_or_else(unreadable)?);
-        let id = TrajectoryId(Hash(row.get(1)?));
-        runs.push(Sketched { seq, id, task: row.get(2)?, is_split: row.get(3)? });
+        let sketch = Sketch::from_bytes(row.get_ref(3)?.as_blob().map_err(rusqlite::Error::from)?);
+        let sketch =
+            sketch.ok_or_else(|| StoreError::Corrupt(format!("run {seq}: its sketch cannot be read")))?;
+        show(Sketched { seq, id: TrajectoryId(Hash(row.get(1)?)), task: row.get(2)?, sketch })?;
     }
-    Ok((runs, sketches))
+    Ok(())
 }

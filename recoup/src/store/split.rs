@@ -11,14 +11,14 @@
 //! belongs to neither; it is excluded, and ties nothing together. So is a run that a label moves to a
 //! task of another side than the one it was given at import.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
 
 use super::components::{Components, Known};
 use super::{Store, StoreError, sketches, verdicts};
-use crate::deduplication::first_of_cluster;
+use crate::deduplication::{NearIndex, first_of_cluster};
 use crate::failpoint::Failpoint;
 use crate::id::{Hash, TrajectoryId};
 use crate::verdict::{Content, Producer, Side, Split, Verdict};
@@ -111,13 +111,16 @@ struct Unsplit {
 pub(super) struct Ties {
     task: String,
     goal: Option<[u8; 32]>,
+    /// What ties it in a strict split.
+    strict: Vec<Hash>,
 }
 
 impl Ties {
     /// Of a stored run.
     pub(super) fn of(connection: &Connection, seq: i64) -> Result<Self, StoreError> {
         let mut statement = connection.prepare_cached("SELECT task, goal FROM trajectory WHERE seq = ?1")?;
-        Ok(statement.query_row([seq], |row| Ok(Self { task: row.get(0)?, goal: row.get(1)? }))?)
+        let strict = strict_links(connection, seq)?;
+        Ok(statement.query_row([seq], |row| Ok(Self { task: row.get(0)?, goal: row.get(1)?, strict }))?)
     }
 
     fn task_link(task: &str) -> Hash {
@@ -129,15 +132,21 @@ impl Ties {
     }
 }
 
-/// Drops the sides of tasks and goals that no run has any more.
+/// Drops the sides of tasks, goals and groups that no run has any more.
 pub(super) fn forget(connection: &Connection, ties: &[Ties]) -> Result<(), StoreError> {
     let mut delete = connection.prepare_cached("DELETE FROM split_link WHERE link = ?1")?;
     let mut task = connection.prepare_cached("SELECT 1 FROM trajectory WHERE task = ?1")?;
+    let mut group = connection.prepare_cached("SELECT 1 FROM strict_link WHERE link = ?1")?;
     let mut goals: BTreeSet<[u8; 32]> = BTreeSet::new();
     for tie in ties {
         goals.extend(tie.goal);
         if !task.exists([&tie.task])? {
             delete.execute([Ties::task_link(&tie.task).0])?;
+        }
+        for link in &tie.strict {
+            if !group.exists([link.0])? {
+                delete.execute([link.0])?;
+            }
         }
     }
     let mut kept = connection.prepare_cached("SELECT goal FROM trajectory WHERE goal IS NOT NULL")?;
@@ -175,11 +184,12 @@ pub(super) fn assign(store: &Store, now: &str) -> Result<u64, StoreError> {
             run.links.push(*tie);
         }
         if strict {
-            for link in strict_links(&store.connection, run.seq)? {
-                if !components.has(link) {
-                    components.add(link, known_of_strict(&store.connection, link)?, true);
+            run.ties.strict = strict_links(&store.connection, run.seq)?;
+            for link in &run.ties.strict {
+                if !components.has(*link) {
+                    components.add(*link, known_of_strict(&store.connection, *link)?, true);
                 }
-                run.links.push(link);
+                run.links.push(*link);
             }
         }
         joined.push(components.join(&run.links, &run.ties.task));
@@ -250,25 +260,47 @@ pub(super) fn follow(connection: &Connection, seq: i64, task: &str, now: &str) -
     Ok(())
 }
 
-/// What ties runs that are nearly equal, by their integer ids, and what is known of each such tie from the
-/// runs that have a side.
+/// What ties new runs that nearly equal each other or runs that have a side, by their integer ids; and what
+/// is known of each such tie from the latter.
+///
+/// New runs are clustered; the others are read once and held against them.
 fn near_ties(connection: &Connection) -> Result<(HashMap<i64, Hash>, HashMap<Hash, Known>), StoreError> {
-    let (runs, sketches) = sketches::sketched(connection, "(split IS NULL OR split <> 'excluded')")?;
+    let (mut runs, mut sketches) = (Vec::new(), Vec::new());
+    sketches::each(connection, &format!("split IS NULL AND {}", sketches::OWN), &mut |run| {
+        runs.push((run.seq, run.id));
+        sketches.push(run.sketch);
+        Ok(())
+    })?;
+    if runs.is_empty() {
+        return Ok((HashMap::new(), HashMap::new()));
+    }
     let first = first_of_cluster(&sketches);
+    let mut known = vec![Known::Open; runs.len()];
+    let mut tied: HashSet<(usize, String)> = HashSet::new();
+    let index = NearIndex::new(&sketches);
+    let others = format!("split IS NOT NULL AND split <> 'excluded' AND {}", sketches::OWN);
+    sketches::each(connection, &others, &mut |other| {
+        let is_untied = |at: usize| !tied.contains(&(first[at], other.task.clone()));
+        let near = index.near(&other.sketch, &is_untied);
+        let clusters: BTreeSet<usize> = near.into_iter().map(|at| first[at]).collect();
+        for cluster in clusters {
+            let side = stored_side(connection, Ties::task_link(&other.task))?;
+            known[cluster] = std::mem::replace(&mut known[cluster], Known::Open).and(side);
+            tied.insert((cluster, other.task.clone()));
+        }
+        Ok(())
+    })?;
     let mut size = vec![0; runs.len()];
     first.iter().for_each(|first| size[*first] += 1);
-    let mut ties = HashMap::new();
-    let mut known: HashMap<Hash, Known> = HashMap::new();
-    for (run, first) in runs.iter().zip(first).filter(|(_, first)| size[*first] > 1) {
-        let tie = Hash::of_all(&[b"near", &runs[first].id.0.0]);
-        ties.insert(run.seq, tie);
-        let known = known.entry(tie).or_insert(Known::Open);
-        if run.is_split {
-            *known = std::mem::replace(known, Known::Open)
-                .and(stored_side(connection, Ties::task_link(&run.task))?);
+    let (mut ties, mut known_of) = (HashMap::new(), HashMap::new());
+    for ((seq, _), first) in runs.iter().zip(first) {
+        if size[first] > 1 || known[first] != Known::Open {
+            let tie = Hash::of_all(&[b"near", &runs[first].1.0.0]);
+            ties.insert(*seq, tie);
+            known_of.insert(tie, known[first].clone());
         }
     }
-    Ok((ties, known))
+    Ok((ties, known_of))
 }
 
 /// What ties a run in a strict split.
@@ -320,7 +352,7 @@ fn unsplit(connection: &Connection) -> Result<Vec<Unsplit>, StoreError> {
          FROM trajectory WHERE split IS NULL ORDER BY seq",
     )?;
     let rows = statement.query_map([], |row| {
-        let ties = Ties { task: row.get(2)?, goal: row.get(3)? };
+        let ties = Ties { task: row.get(2)?, goal: row.get(3)?, strict: Vec::new() };
         let mut links = vec![Ties::task_link(&ties.task)];
         links.extend(ties.goal.as_ref().map(Ties::goal_link));
         if let Some(origin) = row.get::<_, Option<[u8; 32]>>(4)? {

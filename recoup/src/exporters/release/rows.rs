@@ -10,7 +10,7 @@ use crate::exporters::writer::leftover;
 use crate::json::Json;
 use crate::redaction::{Kind, Placeholders, Redacted, redact, redact_beside, redact_name, redact_text};
 use crate::trajectory::{Citation, Trajectory};
-use crate::verdict::{Arm, Candidate, Content, Decision, Diagnosis, ReplayPair, Side, Verdict};
+use crate::verdict::{Arm, Candidate, Content, Decision, Diagnosis, Relabel, ReplayPair, Side, Verdict};
 
 /// A run with all that hangs on it.
 #[derive(Clone, Debug)]
@@ -100,6 +100,10 @@ pub fn case_rows(case: &Case) -> CaseRows {
                     rows.entry(Table::Candidates).or_default().push(Value::Object(row));
                 }
                 rows.entry(Table::Replays).or_default().extend(clear.replays(verdict, pair));
+            }
+            Content::Relabel(relabel) => {
+                let row = clear.relabel(verdict, relabel);
+                rows.entry(Table::Relabels).or_default().push(Value::Object(row));
             }
             _ => {}
         }
@@ -252,6 +256,41 @@ impl Clear {
             "producer": verdict.producer.name,
         }));
         put(&mut row, "model", verdict.producer.model.as_deref().map(redact_name));
+        row
+    }
+
+    fn relabel(&mut self, verdict: &Verdict, relabel: &Relabel) -> Map<String, Value> {
+        let mut claims = Vec::with_capacity(relabel.claims.len());
+        for claim in &relabel.claims {
+            let facts: Vec<Value> = claim.facts.iter().map(|quote| self.citation(&quote.at)).collect();
+            claims.push(json!({ "text": self.text(&claim.text), "facts": facts }));
+        }
+        let mut row = object(json!({
+            "id": verdict.id,
+            "trace": verdict.subject,
+            "status": if relabel.accepted.is_some() { "accepted" } else { "rejected" },
+            "goal": self.text(&relabel.goal),
+            "claims": claims,
+            "attempt": relabel.attempt,
+            "background": relabel.background,
+            "blind": relabel.blind,
+            "producer": verdict.producer.name,
+        }));
+        put(&mut row, "model", verdict.producer.model.as_deref().map(redact_name));
+        put(
+            &mut row,
+            "specification",
+            relabel.specification.as_ref().map(|goal| self.value(goal.to_value())),
+        );
+        if let Some(accepted) = &relabel.accepted {
+            row.insert("evidence".to_owned(), json!(accepted.evidence));
+            row.insert("confidence".to_owned(), json!(relabel.confidence()));
+            row.insert("cut_node".to_owned(), json!(accepted.cut_node));
+        }
+        if let Some(refusal) = &relabel.rejected {
+            row.insert("gate".to_owned(), self.text(&refusal.gate).into());
+            row.insert("reason".to_owned(), self.text(&refusal.reason).into());
+        }
         row
     }
 

@@ -100,6 +100,10 @@ impl Release {
                 Content::Review(review) => (review.gate.as_str(), review.verdict),
                 Content::RejectedAnswer(answer) => (answer.gate.as_str(), Decision::Reject),
                 Content::PersonReview(review) => ("person", review.verdict),
+                Content::Relabel(relabel) => match &relabel.rejected {
+                    Some(refusal) => (refusal.gate.as_str(), Decision::Reject),
+                    None => ("hindsight", Decision::Admit),
+                },
                 _ => continue,
             };
             let gate = self.gates.entry(gate.to_owned()).or_default();

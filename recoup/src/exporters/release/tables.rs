@@ -15,12 +15,14 @@ pub enum Table {
     Reviews,
     /// Continuations of matched replays.
     Replays,
+    /// Goals that failed runs did achieve, and those that were refused.
+    Relabels,
 }
 
 impl Table {
     /// Every table, in the order of the card.
-    pub const ALL: [Self; 5] =
-        [Self::Traces, Self::Diagnoses, Self::Candidates, Self::Reviews, Self::Replays];
+    pub const ALL: [Self; 6] =
+        [Self::Traces, Self::Diagnoses, Self::Candidates, Self::Reviews, Self::Replays, Self::Relabels];
 
     /// Its name, and its file's before `.parquet`.
     pub fn name(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Table {
             Self::Candidates => "candidates",
             Self::Reviews => "reviews",
             Self::Replays => "replays",
+            Self::Relabels => "relabels",
         }
     }
 
@@ -41,6 +44,7 @@ impl Table {
             Self::Candidates => "a proposed repair, `accepted` where a re-execution proved it",
             Self::Reviews => "the word of a gate or a person on a diagnosis or a run",
             Self::Replays => "one continuation of one arm of a matched replay",
+            Self::Relabels => "a goal proposed in hindsight, `accepted` where the run achieved it",
         }
     }
 
@@ -52,6 +56,7 @@ impl Table {
             Self::Candidates => CANDIDATES,
             Self::Reviews => REVIEWS,
             Self::Replays => REPLAYS,
+            Self::Relabels => RELABELS,
         })
     }
 }
@@ -147,4 +152,23 @@ const REPLAYS: &[Key] = &[
     optional("error", Shape::Text),
     optional("unsupported", Shape::Text),
     optional("reason", Shape::Text),
+];
+
+const RELABELS: &[Key] = &[
+    key("id", Shape::Text),
+    key("trace", Shape::Text),
+    key("status", Shape::Word(&["accepted", "rejected"])),
+    key("goal", Shape::Text),
+    key("claims", Shape::Any),
+    optional("specification", Shape::Any),
+    optional("evidence", Shape::Text),
+    optional("confidence", Shape::Any),
+    optional("cut_node", Shape::Integer),
+    optional("gate", Shape::Text),
+    optional("reason", Shape::Text),
+    key("attempt", Shape::Integer),
+    key("background", Shape::Flag),
+    key("blind", Shape::Flag),
+    key("producer", Shape::Text),
+    optional("model", Shape::Text),
 ];

@@ -152,6 +152,11 @@ impl Loaded {
         Ok(())
     }
 
+    /// Drops siblings that nothing may be learned from.
+    pub(super) fn retain_siblings(&mut self, may_teach: impl Fn(&Trajectory) -> bool) {
+        self.siblings.retain(may_teach);
+    }
+
     /// Every run that this one brings into memory.
     pub(super) fn runs(&self) -> impl Iterator<Item = &Trajectory> {
         let branches = self.forks.iter().flat_map(|fork| &fork.branches);

@@ -81,6 +81,7 @@ pub(super) fn pass(
             let mut loaded = Loaded::read(store, row)?;
             if settings.views.sibling_pairs {
                 loaded.add_siblings(store, &mut siblings)?;
+                loaded.retain_siblings(|run| selector.check(run, None).is_ok());
             }
             bytes += loaded.runs().map(text_len).sum::<usize>();
             batch.push(loaded);
@@ -130,7 +131,7 @@ fn give(
         siblings: &siblings,
         ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), &settings.views)
     };
-    let selected = selector.check(&loaded.run, &loaded.row);
+    let selected = selector.check(&loaded.run, loaded.row.native_id.as_deref());
     let views = training.iter().zip(wanted).map(|(Training { view, exporter }, wanted)| {
         let built = selected.and_then(|()| view.build(&input));
         let examples = built.as_deref().unwrap_or_default();
