@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::LazyLock;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use recoup::exporters::{Exporter, Refusal, Training};
 use recoup::id::TrajectoryId;
@@ -34,24 +36,45 @@ impl Exporter for Whole {
     }
 }
 
-/// Runs of a weak policy, diagnosed, replayed with what the environment's expert would have done.
-fn project(proposer: Proposer) -> (tempfile::TempDir, Store) {
+/// Runs of two weak policies: one whose faults only the environment's expert can mend, one whose faults the
+/// rules diagnose and mend. Made once; each test gets a copy.
+static PROJECT: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::create_or_open(folder.path()).unwrap();
-    let environment = environment("quest");
-    let policy = policies::parse("weak:premature-stop@0.15").unwrap();
-    rollout::collect(&mut store, &*environment, &*policy, &Plan::new(32, 7), 2, NOW, &mut ()).unwrap();
-    pipeline::diagnose(&mut store, NOW, 2, &mut ()).unwrap();
-    let config = ReplayConfig {
-        plan: ReplayPlan { proposer, ..ReplayPlan::default() },
-        sweep: Some(SweepPlan { continuations_max: 8 }),
-        opener: &recoup::environments::bundled::open,
-        policy: None,
-        threads: 2,
-        now: NOW,
-    };
-    let ids = pipeline::replayable(&store).unwrap();
-    pipeline::replay(&mut store, &ids, &config, &mut ()).unwrap();
+    let mut known = Vec::new();
+    for (name, policy, proposer) in [
+        ("quest", "weak:premature-stop@0.15", Proposer::Expert),
+        ("toolchain", "weak:malformed-call@0.4", Proposer::Rules),
+    ] {
+        let policy = policies::parse(policy).unwrap();
+        rollout::collect(&mut store, &*environment(name), &*policy, &Plan::new(32, 7), 2, NOW, &mut ())
+            .unwrap();
+        pipeline::diagnose(&mut store, NOW, 2, &mut ()).unwrap();
+        let config = ReplayConfig {
+            plan: ReplayPlan { proposer, ..ReplayPlan::default() },
+            sweep: Some(SweepPlan::default()),
+            opener: &recoup::environments::bundled::open,
+            policy: None,
+            threads: 2,
+            now: NOW,
+        };
+        let mut ids = pipeline::replayable(&store).unwrap();
+        ids.retain(|id| !known.contains(id));
+        pipeline::replay(&mut store, &ids, &config, &mut ()).unwrap();
+        known.extend(ids);
+    }
+    folder
+});
+
+fn project() -> (TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(PROJECT.path()).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+        }
+    }
+    let store = Store::create_or_open(folder.path()).unwrap();
     (folder, store)
 }
 
@@ -131,7 +154,7 @@ fn check_hidden(store: &Store, example: &Example) {
 
 #[test]
 fn every_example_of_every_view_keeps_its_promises() {
-    let (_folder, store) = project(Proposer::Expert);
+    let (_folder, store) = project();
     let views = examples(&store, ViewSettings::default());
     for (view, examples) in &views {
         assert!(!examples.is_empty(), "{view} is empty");
@@ -178,7 +201,7 @@ fn every_example_of_every_view_keeps_its_promises() {
 
 #[test]
 fn files_are_the_same_whatever_the_threads() {
-    let (_folder, store) = project(Proposer::Expert);
+    let (_folder, store) = project();
     let one = files(&store, 1, ViewSettings::default());
     assert_eq!(one, files(&store, 2, ViewSettings::default()));
     assert_eq!(one, files(&store, 8, ViewSettings::default()));
@@ -192,7 +215,7 @@ fn files_are_the_same_whatever_the_threads() {
 
 #[test]
 fn a_setting_changes_the_rows_and_the_hash_of_the_configuration() {
-    let (_folder, store) = project(Proposer::Expert);
+    let (_folder, store) = project();
     let target = |prevention_target| ViewSettings { prevention_target, ..ViewSettings::default() };
     let (action, continuation) = (target(PreventionTarget::Action), target(PreventionTarget::Continuation));
     assert_ne!(settings(action.clone()).hash(), settings(continuation.clone()).hash());
@@ -204,14 +227,20 @@ fn a_setting_changes_the_rows_and_the_hash_of_the_configuration() {
     for example in &examples(&store, continuation)["prevention_sft"] {
         check_mask(&store, example);
     }
-    // The expert's reasons are not the agent's.
-    let reflected = examples(&store, target(PreventionTarget::ReflectionAndAction));
-    assert!(reflected["prevention_sft"].is_empty());
+    // The expert's reasons are none that the agent could have had.
+    let reflected =
+        examples(&store, target(PreventionTarget::ReflectionAndAction)).remove("prevention_sft").unwrap();
+    assert!(!reflected.is_empty());
+    for example in &reflected {
+        assert!(example.lineage.task.0.starts_with("toolchain/"), "{:?}", example.lineage.task);
+        let said = example.context.last().unwrap();
+        assert!(matches!(said.parts.as_slice(), [Part::Text(_), Part::ToolCall(_)]));
+    }
 }
 
 #[test]
 fn a_run_whose_outcome_is_taken_back_teaches_nothing() {
-    let (_folder, mut store) = project(Proposer::Expert);
+    let (_folder, mut store) = project();
     let before = examples(&store, ViewSettings::default());
     let taken: Vec<TrajectoryId> =
         before["preference"].iter().filter_map(|half| half.lineage.origin).collect();
@@ -231,7 +260,7 @@ fn a_run_whose_outcome_is_taken_back_teaches_nothing() {
 
 #[test]
 fn runs_of_a_task_are_paired_only_where_asked() {
-    let (_folder, mut store) = project(Proposer::Rules);
+    let (_folder, mut store) = project();
     let environment = environment("quest");
     let expert = policies::parse("expert").unwrap();
     rollout::collect(&mut store, &*environment, &*expert, &Plan::new(32, 7), 2, NOW, &mut ()).unwrap();

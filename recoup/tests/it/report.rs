@@ -281,6 +281,7 @@ fn hostile_text_is_no_markup_on_the_page() {
         "li",
         "line",
         "main",
+        "mark",
         "nav",
         "meta",
         "ol",
