@@ -1,5 +1,7 @@
 //! Settings: flags over environment variables over `recoup.toml`, resolved once.
 
+mod models;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use recoup::importers::{ImportOptions, Scoring};
 use recoup::pipeline::ContentSettings;
 use serde::Deserialize;
 
+pub(crate) use self::models::ModelsSection;
 use crate::args::{Global, OutcomeArgs};
 use crate::failure::Failure;
 
@@ -30,6 +33,8 @@ struct File {
     import: ImportSection,
     #[serde(default)]
     environments: BTreeMap<String, PathBuf>,
+    #[serde(default)]
+    models: ModelsSection,
 }
 
 /// `[import]`
@@ -56,6 +61,8 @@ pub(crate) struct Settings {
     pub environments: BTreeMap<String, PathBuf>,
     /// Whether the network is forbidden.
     pub offline: bool,
+    /// Who judges, and what asking models may take, where no flag says so.
+    pub models: ModelsSection,
     import: ImportSection,
 }
 
@@ -75,6 +82,7 @@ impl Settings {
             threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
             environments: file.environments,
             offline: global.offline,
+            models: file.models,
             import: file.import,
         })
     }
@@ -117,7 +125,11 @@ fn read_file(named: Option<&Path>) -> Result<File, Failure> {
         .map_err(|error| Failure::user(format!("cannot read settings `{}`: {error}", path.display())))?;
     toml::from_str(&text).map_err(|error| {
         Failure::user(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
-            .hint("known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, `licence`; in `[environments]`, names and folders")
+            .hint(format!(
+                "known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, \
+                 `licence`; in `[environments]`, names and folders; in `[models]` {}",
+                ModelsSection::KEYS
+            ))
     })
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::replies::StageCost;
 use super::{FILE, OutcomeCounts, Store, StoreError};
 use crate::trajectory::Status;
 
@@ -45,6 +46,8 @@ pub struct Stats {
     pub formats: BTreeMap<String, FormatStats>,
     /// Latest runs by side of the split; runs of an import that did not finish are under `none`.
     pub splits: BTreeMap<String, u64>,
+    /// What models' answers took that are kept here.
+    pub replies: Vec<StageCost>,
 }
 
 /// What a project holds of one format, latest revisions only.
@@ -83,6 +86,7 @@ impl Store {
         stats.stale_verdicts = count(
             "SELECT count(*) FROM verdict JOIN trajectory ON trajectory.seq = subject WHERE NOT latest",
         )?;
+        stats.replies = self.reply_costs()?;
         stats.loose_labels = count("SELECT count(*) FROM loose_label")?;
         let file = self.dir.join(FILE);
         stats.file_bytes = std::fs::metadata(&file).map_err(|error| StoreError::io(&file, error))?.len();
