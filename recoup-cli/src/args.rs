@@ -16,6 +16,9 @@ use recoup::verdict::Arm;
 use recoup::views::{DiagnosisAnswer, PreventionTarget, VIEWS};
 use serde::Deserialize;
 
+/// Most requests in flight that may be asked for.
+pub(crate) const CONCURRENCY_MAX: u16 = 1024;
+
 /// Turn the failed runs of an LLM agent into a better agent.
 #[derive(Debug, Parser)]
 #[command(name = "recoup", version, propagate_version = true, max_term_width = 100)]
@@ -414,23 +417,39 @@ pub(crate) struct DiagnoseArgs {
 #[derive(Debug, Args)]
 pub(crate) struct JudgingArgs {
     /// Judge this run, by its id or the start of it; several may be named
-    #[arg(long, value_name = "ID", requires = "judges")]
+    #[arg(long, value_name = "ID")]
     pub only: Vec<String>,
     /// Most runs to judge
-    #[arg(long, value_name = "N", requires = "judges")]
+    #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
     /// Judge that many runs, drawn by their ids
-    #[arg(long, value_name = "N", requires = "judges")]
+    #[arg(long, value_name = "N")]
     pub sample: Option<usize>,
     /// Pass over runs that these judges have judged
-    #[arg(long, requires = "judges")]
+    #[arg(long)]
     pub resume: bool,
     /// Judge each run that often: the first judgement counts, the others show how sure it is
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "judges", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeats: u32,
     /// Show judges the right answer, to compare with benchmarks; nothing is learned from such verdicts
-    #[arg(long, requires = "judges")]
+    #[arg(long)]
     pub with_ground_truth: bool,
+}
+
+impl JudgingArgs {
+    /// The first flag that means nothing without judges, where one was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            (!self.only.is_empty(), "--only"),
+            (self.limit.is_some(), "--limit"),
+            (self.sample.is_some(), "--sample"),
+            (self.resume, "--resume"),
+            (self.repeats > 1, "--repeats"),
+            (self.with_ground_truth, "--with-ground-truth"),
+        ]
+        .into_iter()
+        .find_map(|(is_given, flag)| is_given.then_some(flag))
+    }
 }
 
 /// Which runs to show to a person, and where the answers come from.
@@ -712,24 +731,30 @@ pub(crate) struct ReleaseArgs {
 }
 
 /// Which models judge.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct JudgeArgs {
     /// Model that judges, for instance `openai:gpt-4o-mini`, `anthropic:claude-sonnet-4-5`,
     /// `http://localhost:8000/v1#qwen3` or `scripted:FILE`; several make a panel
-    #[arg(long = "judge", value_name = "MODEL")]
+    #[arg(long = "judge", value_name = "MODEL", env = "RECOUP_JUDGE")]
     pub judges: Vec<String>,
+    /// Ask no judge, whatever the settings say
+    #[arg(long)]
+    pub no_judge: bool,
     /// Tokens of a run that a judge sees at once; of a longer one it sees what matters
     #[arg(long, value_name = "TOKENS", help_heading = "Models")]
     pub window: Option<usize>,
+    /// Most tokens of a judge's answer, its reasoning included [default: 2000]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Models")]
+    pub max_answer: Option<u32>,
     #[command(flatten)]
     pub spend: SpendArgs,
 }
 
 /// What asking models may take.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SpendArgs {
     /// Most dollars to spend; models without a price are refused
-    #[arg(long, value_name = "USD", value_parser = parse_dollars, help_heading = "Models")]
+    #[arg(long, value_name = "USD", env = "RECOUP_MAX_COST", value_parser = parse_dollars, help_heading = "Models")]
     pub max_cost: Option<Cost>,
     /// Most tokens of questions and answers
     #[arg(long, value_name = "N", help_heading = "Models")]
@@ -753,15 +778,19 @@ pub(crate) struct SpendArgs {
     /// TOML file with prices: `[models."NAME"]`, `input` and `output` in dollars a million tokens
     #[arg(long, value_name = "FILE", env = "RECOUP_PRICES", help_heading = "Models")]
     pub prices: Option<PathBuf>,
-    /// Most requests in flight
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Models")]
-    pub concurrency: u16,
+    /// Most requests in flight [default: 16]
+    #[arg(long, value_name = "N", env = "RECOUP_CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=i64::from(CONCURRENCY_MAX)), help_heading = "Models")]
+    pub concurrency: Option<u16>,
     /// Most requests a minute to one host
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Models")]
     pub rpm: Option<u32>,
     /// Most tokens a minute to one host
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Models")]
     pub tpm: Option<u32>,
+    /// Send a request a second time where no answer came within this time (`20s`): the first answer counts, and
+    /// both are paid for
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = "Models")]
+    pub hedge: Option<Duration>,
 }
 
 /// Whom to ask what.

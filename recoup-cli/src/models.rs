@@ -25,12 +25,32 @@ use crate::settings::Settings;
 
 /// What a command may spend without being told so.
 const UNASKED: Cost = Cost(1_000_000_000_000);
+/// Requests in flight, where nothing else is said.
+const CONCURRENCY: u16 = 16;
 
 /// The models that a command may ask.
 pub(crate) struct Models {
     /// Them, with all that stands before them.
     pub asking: Asking,
     batches: Vec<Arc<ProviderBatch>>,
+    keyless: Vec<Keyless>,
+}
+
+/// A host elsewhere that no key is set for.
+struct Keyless {
+    host: String,
+    variables: Vec<String>,
+}
+
+impl Keyless {
+    /// Whether the host is known to answer nobody without a key.
+    fn is_refused(&self) -> bool {
+        PROVIDERS.iter().any(|(host, _)| *host == self.host)
+    }
+
+    fn variables(&self) -> String {
+        self.variables.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ")
+    }
 }
 
 impl Models {
@@ -54,13 +74,14 @@ impl Models {
         let budget = Arc::new(Budget::new(limits, Arc::clone(&clock)));
         let replies = store.map(Store::replies).transpose()?.map(Arc::new);
         let prices = read_prices(spend.prices.as_deref())?;
-        let mut opener = Opener { budget: Arc::clone(&budget), prices, client: None };
+        let mut opener = Opener { budget: Arc::clone(&budget), prices, client: None, keyless: Vec::new() };
         let mut asking = Asking::new(Rules {
             budget,
             clock: Arc::clone(&clock),
             cache: replies.clone().map(|replies| replies as Arc<dyn ReplyCache>),
             offline: settings.offline,
-            concurrency: usize::from(spend.concurrency),
+            concurrency: usize::from(spend.concurrency.unwrap_or(CONCURRENCY)),
+            hedge: spend.hedge,
         });
         let mut pacers: BTreeMap<String, Arc<Pacer>> = BTreeMap::new();
         let mut batches = Vec::new();
@@ -104,7 +125,33 @@ impl Models {
                 ))
             })?;
         }
-        Ok(Self { asking, batches })
+        Ok(Self { asking, batches, keyless: opener.keyless })
+    }
+
+    /// Says what will be spent before it is, and stops where that is more than the user said.
+    ///
+    /// # Errors
+    /// Where it may cost more than $1, or nobody knows how much, and neither `--max-cost` nor `--yes` is given;
+    /// where a key is missing that is sure to be asked for.
+    pub(crate) fn announce(
+        &self,
+        estimate: &Estimate,
+        spend: &SpendArgs,
+        settings: &Settings,
+        printer: Printer,
+    ) -> Result<Decision, Failure> {
+        if !spend.dry_run && estimate.requests > 0 && !settings.offline {
+            for keyless in &self.keyless {
+                let (host, variables) = (&keyless.host, keyless.variables());
+                if keyless.is_refused() {
+                    return Err(Failure::user(format!("nothing was sent: no key is set for {host}"))
+                        .code("no-key")
+                        .hint(format!("set {variables} to the key in the environment")));
+                }
+                printer.note(format_args!("no key is set for {host}; where it wants one, set {variables}"));
+            }
+        }
+        announce(estimate, spend, settings, printer)
     }
 
     /// Sends what was put off, and says what was spent and what providers did that a user should know.
@@ -138,7 +185,8 @@ fn say_landed(landed: Landed, identity: &ModelIdentity, printer: Printer) {
         ));
     }
     if open > 0 {
-        printer.note(format_args!("`{}` is still at work on {open} batches", identity.model));
+        let batches = if open == 1 { "batch" } else { "batches" };
+        printer.note(format_args!("`{}` is still at work on {open} {batches}", identity.model));
     }
 }
 
@@ -171,6 +219,7 @@ struct Opener {
     budget: Arc<Budget>,
     prices: PriceTable,
     client: Option<Arc<Client>>,
+    keyless: Vec<Keyless>,
 }
 
 impl Opener {
@@ -191,7 +240,13 @@ impl Opener {
         let Some(identity) = spec.identity(self.prices.family(model)) else {
             return Err(Failure::user(format!("`{name}` names no model")).code("model"));
         };
-        let key = key_of(&identity);
+        let variables = key_variables(&identity);
+        let key = variables.iter().find_map(|name| variable(name));
+        if let Some(host) = identity.host_name().filter(|_| key.is_none() && !identity.is_local())
+            && self.keyless.iter().all(|known| known.host != host)
+        {
+            self.keyless.push(Keyless { host: host.to_owned(), variables });
+        }
         let client = self.client()?;
         Ok(match wire {
             Wire::OpenAi => Opened::OpenAi(Arc::new(OpenAiModel::new(identity, key, client))),
@@ -211,19 +266,20 @@ impl Opener {
     }
 }
 
-/// The key for a host: the provider's own variable, else `RECOUP_API_KEY_<HOST>`, else `RECOUP_API_KEY`.
-fn key_of(identity: &ModelIdentity) -> Option<Secret<String>> {
-    match identity.host_name()? {
-        "api.openai.com" => variable("OPENAI_API_KEY"),
-        "api.anthropic.com" => variable("ANTHROPIC_API_KEY"),
-        name => {
-            let word: String = name
-                .chars()
-                .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
-                .collect();
-            variable(&format!("RECOUP_API_KEY_{word}")).or_else(|| variable("RECOUP_API_KEY"))
-        }
+/// Providers that answer nobody without a key, with the variable that it is read from.
+const PROVIDERS: [(&str, &str); 2] =
+    [("api.openai.com", "OPENAI_API_KEY"), ("api.anthropic.com", "ANTHROPIC_API_KEY")];
+
+/// The variables that hold the key for a host, the first that is set counting: the provider's own, else
+/// `RECOUP_API_KEY_<HOST>` and `RECOUP_API_KEY`.
+fn key_variables(identity: &ModelIdentity) -> Vec<String> {
+    let Some(name) = identity.host_name() else { return Vec::new() };
+    if let Some((_, own)) = PROVIDERS.iter().find(|(host, _)| *host == name) {
+        return vec![(*own).to_owned()];
     }
+    let word: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    vec![format!("RECOUP_API_KEY_{word}"), "RECOUP_API_KEY".to_owned()]
 }
 
 fn variable(name: &str) -> Option<Secret<String>> {
@@ -253,11 +309,8 @@ pub(crate) enum Decision {
     Shown,
 }
 
-/// Says what will be spent before it is, and stops where that is more than the user said.
-///
-/// # Errors
-/// Where it may cost more than $1, or nobody knows how much, and neither `--max-cost` nor `--yes` is given.
-pub(crate) fn announce(
+/// Says what will be spent, and stops where that is more than the user said.
+fn announce(
     estimate: &Estimate,
     spend: &SpendArgs,
     settings: &Settings,

@@ -1,5 +1,7 @@
 //! Settings: flags over environment variables over `recoup.toml`, resolved once.
 
+mod models;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use recoup::pipeline::{ContentSettings, Deduplicate, LeftOut, Selection};
 use recoup::views::ViewSettings;
 use serde::Deserialize;
 
+pub(crate) use self::models::ModelsSection;
 use crate::args::{DeduplicateChoice, Global, OutcomeArgs, SelectionArgs, SplitArgs, SplitChoice, ViewArgs};
 use crate::failure::Failure;
 
@@ -36,6 +39,8 @@ struct File {
     views: ViewSettings,
     #[serde(default)]
     selection: SelectionSection,
+    #[serde(default)]
+    models: ModelsSection,
 }
 
 /// `[import]`
@@ -75,6 +80,8 @@ pub(crate) struct Settings {
     /// What is learned.
     pub views: ViewSettings,
     selection: SelectionSection,
+    /// Who judges, and what asking models may take, where no flag says so.
+    pub models: ModelsSection,
     import: ImportSection,
 }
 
@@ -100,6 +107,7 @@ impl Settings {
             offline: global.offline,
             views: views.map_or_else(|| file.views.clone(), |flags| flags.over(&file.views)),
             selection: file.selection,
+            models: file.models,
             import: file.import,
         })
     }
@@ -188,7 +196,13 @@ fn read_file(named: Option<&Path>) -> Result<File, Failure> {
         .map_err(|error| Failure::user(format!("cannot read settings `{}`: {error}", path.display())))?;
     toml::from_str(&text).map_err(|error| {
         Failure::user(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
-            .hint("known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, `licence`, `split`; in `[selection]` `leave_out`, `deduplicate`, `contaminated`; in `[environments]`, names and folders; in `[views]` `diagnosis_answer`, `prevention_target`, `after_recovery`, `sibling_pairs`")
+            .hint(format!(
+                "known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, \
+                 `licence`, `split`; in `[selection]` `leave_out`, `deduplicate`, `contaminated`; in `[environments]`, \
+                 names and folders; in `[views]` `diagnosis_answer`, `prevention_target`, `after_recovery`, \
+                 `sibling_pairs`; in `[models]` {}",
+                ModelsSection::KEYS
+            ))
     })
 }
 

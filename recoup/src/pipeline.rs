@@ -11,6 +11,7 @@
 
 mod attribution;
 mod diagnose;
+mod due;
 mod export;
 mod import;
 mod inject;

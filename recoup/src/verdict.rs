@@ -466,3 +466,16 @@ impl Verdict {
         Self { id, subject, producer, confidence: None, evidence, content, created_at: created_at.to_owned() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Producer;
+
+    #[test]
+    fn a_word_that_is_not_admitted_stands_behind_the_rules_and_no_higher_than_it_stood() {
+        let (rules, judge) = (Producer::rules("rules", 1), Producer::judge(1, "prompt", "openai:m"));
+        assert!(judge.rank > rules.rank && judge.clone().unadmitted().rank < rules.rank);
+        let last = Producer { rank: 10, ..judge };
+        assert_eq!(last.clone().unadmitted().rank, last.rank);
+    }
+}

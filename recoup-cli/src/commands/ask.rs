@@ -11,7 +11,7 @@ use super::project;
 use crate::Ended;
 use crate::args::AskArgs;
 use crate::failure::Failure;
-use crate::models::{Decision, Models, announce};
+use crate::models::{Decision, Models};
 use crate::printer::Printer;
 use crate::settings::Settings;
 
@@ -39,13 +39,14 @@ pub(crate) fn ask(flags: &AskArgs, settings: &Settings, printer: Printer) -> Res
         (None, prompt) => (vec![request(prompt.as_deref().unwrap_or_default(), None)], None),
     };
     let names = [flags.model.clone()];
-    let models = Models::open(&names, &flags.spend, settings, store.as_ref(), printer)?;
+    let spend = settings.models.spending(&flags.spend);
+    let models = Models::open(&names, &spend, settings, store.as_ref(), printer)?;
     let Some(model) = models.asking.models().first() else { return Ok(Ended::Done) };
     let mut estimate = Estimate::default();
     for request in &requests {
         estimate.add(model, request, None)?;
     }
-    if announce(&estimate, &flags.spend, settings, printer)? == Decision::Shown {
+    if models.announce(&estimate, &spend, settings, printer)? == Decision::Shown {
         return Ok(Ended::Done);
     }
     let about = model.about(STAGE, None);

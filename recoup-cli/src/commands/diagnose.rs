@@ -27,6 +27,12 @@ pub(crate) fn diagnose(
     };
     let choice = Choice::of(&flags.judging, only);
     let is_dry = flags.judge.spend.dry_run;
+    if panel.is_none()
+        && let Some(flag) = is_dry.then_some("--dry-run").or_else(|| flags.judging.given())
+    {
+        return Err(Failure::user(format!("`{flag}` is about judges, and none is named"))
+            .hint("name one with `--judge MODEL`, or in `[models]` of the settings file"));
+    }
     let mut progress = printer.progress();
     let done = if is_dry {
         pipeline::Diagnosing::default()
@@ -35,10 +41,6 @@ pub(crate) fn diagnose(
     };
     progress.finish();
     let Some(panel) = panel else {
-        if is_dry {
-            return Err(Failure::user("`--dry-run` says what judges would cost, and none is named")
-                .hint("name one with `--judge MODEL`"));
-        }
         if printer.is_json() {
             printer.json(&project::answer(&store, settings, done));
         } else {

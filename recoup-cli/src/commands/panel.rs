@@ -10,7 +10,7 @@ use recoup::store::Store;
 use crate::Ended;
 use crate::args::{JudgeArgs, JudgingArgs};
 use crate::failure::Failure;
-use crate::models::{Decision, Models, announce};
+use crate::models::{Decision, Models};
 use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
@@ -18,9 +18,9 @@ use crate::settings::Settings;
 const STAGE: &str = "diagnose";
 
 /// Models that judge together.
-pub(super) struct Panel<'a> {
+pub(super) struct Panel {
     models: Models,
-    flags: &'a JudgeArgs,
+    flags: JudgeArgs,
     config: JudgeConfig,
 }
 
@@ -49,14 +49,15 @@ impl Choice {
     }
 }
 
-impl<'a> Panel<'a> {
-    /// Opens the models that were named; `None` where none was.
+impl Panel {
+    /// Opens the models that flags or settings name; `None` where none is.
     pub(super) fn open(
-        flags: &'a JudgeArgs,
+        flags: &JudgeArgs,
         settings: &Settings,
         store: &Store,
         printer: Printer,
     ) -> Result<Option<Self>, Failure> {
+        let flags = settings.models.judging(flags);
         if flags.judges.is_empty() {
             return Ok(None);
         }
@@ -71,9 +72,11 @@ impl<'a> Panel<'a> {
         } else if families.len() == 1 {
             printer.note("the judges are of one family and may err alike");
         }
+        let default = JudgeConfig::default();
         let config = JudgeConfig {
-            window_tokens: flags.window.unwrap_or(JudgeConfig::default().window_tokens),
-            ..JudgeConfig::default()
+            window_tokens: flags.window.unwrap_or(default.window_tokens),
+            answer_tokens: flags.max_answer.unwrap_or(default.answer_tokens),
+            ..default
         };
         Ok(Some(Self { models, flags, config }))
     }
@@ -140,7 +143,7 @@ impl<'a> Panel<'a> {
                 Ok(())
             })?;
         }
-        announce(&estimate, &self.flags.spend, settings, printer)
+        self.models.announce(&estimate, &self.flags.spend, settings, printer)
     }
 
     /// Says what it all came to.
@@ -233,6 +236,12 @@ pub(super) fn ended(done: &Diagnosing, printer: Printer) -> Result<Ended, Failur
     }
     if judging.waiting > 0 {
         printer.warn(format_args!("{} wait; `--resume` goes on with them", runs(judging.waiting as usize)));
+    }
+    if judging.pending > 0 {
+        printer.note(format_args!(
+            "{} wait for a batch; the same command, run again, goes on with them",
+            runs(judging.pending as usize)
+        ));
     }
     Ok(if judging.errors.is_empty() && judging.waiting == 0 { Ended::Done } else { Ended::Partly })
 }

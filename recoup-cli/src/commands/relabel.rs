@@ -15,7 +15,7 @@ use crate::Ended;
 use crate::args::RelabelArgs;
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::models::{Decision, Models, announce};
+use crate::models::{Decision, Models};
 use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
@@ -153,7 +153,7 @@ fn estimate(
             Ok(())
         })?;
     }
-    announce(&estimate, &flags.judge.spend, settings, printer)
+    models.announce(&estimate, &flags.judge.spend, settings, printer)
 }
 
 fn say(done: &Relabeling, printer: Printer) {

@@ -1,5 +1,8 @@
 //! `recoup stats`: what the project holds.
 
+use recoup::models::Cost;
+use recoup::store::StageCost;
+
 use super::project;
 use crate::Ended;
 use crate::failure::Failure;
@@ -45,5 +48,27 @@ pub(crate) fn stats(settings: &Settings, printer: Printer) -> Result<Ended, Fail
             counts.trajectories, counts.nodes, counts.tool_calls
         ));
     }
+    say_replies(&stats.replies, printer);
     Ok(Ended::Done)
+}
+
+/// What models' answers took that are kept in the project.
+fn say_replies(replies: &[StageCost], printer: Printer) {
+    if replies.is_empty() {
+        return;
+    }
+    printer.line(printer.paint(
+        Look::Bold,
+        format_args!(
+            "{:<16} {:>8} {:>12} {:>10} {:>10} MODEL",
+            "ANSWERS FOR", "COUNT", "ASKED TOKENS", "ANSWERED", "COST"
+        ),
+    ));
+    for cost in replies {
+        let money = cost.cost_picodollars.map_or_else(|| "unknown".to_owned(), |sum| Cost(sum).to_string());
+        printer.line(format_args!(
+            "{:<16} {:>8} {:>12} {:>10} {money:>10} {}",
+            cost.stage, cost.replies, cost.prompt_tokens, cost.completion_tokens, cost.model
+        ));
+    }
 }

@@ -1,5 +1,7 @@
 //! Importing: counts, outcomes from elsewhere, growing files.
 
+use serde_json::json;
+
 use crate::bench::{Bench, chat_line};
 
 #[test]
@@ -149,4 +151,22 @@ fn quiet_says_that_something_was_left_out() {
     let bench = Bench::new();
     bench.write("runs.jsonl", chat_line("a", "t", None, "x") + "{broken\n");
     insta::assert_snapshot!(bench.snapshot(&["import", "runs.jsonl", "--quiet"]));
+}
+
+/// People's answer is for nobody to see who judges, step or no step.
+#[test]
+fn an_agent_that_people_blame_is_not_shown_where_they_name_no_step() {
+    let bench = Bench::new();
+    let row = |id: &str, step: serde_json::Value| {
+        json!({
+            "id": id, "mistake_step": step, "mistake_agent": "PLANTED-AGENT", "mistake_reason": "PLANTED-REASON",
+            "messages": [{ "role": "user", "content": "solve" }, { "role": "assistant", "content": "5" }],
+        })
+    };
+    bench.write("runs.jsonl", format!("{}\n{}\n", row("a", json!(1)), row("b", json!(null))));
+    assert_eq!(bench.output(&["import", "runs.jsonl"]).status.code(), Some(0));
+    for run in bench.json_lines(&["ls", "--json"]) {
+        let shown = bench.json(&["show", run["id"].as_str().unwrap(), "--json"], 0);
+        assert!(!shown["trajectory"].to_string().contains("PLANTED"), "{shown}");
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::bench::Bench;
 
 /// A failed run in which an order is refunded that nobody named.
-fn line(id: &str, order: &str, success: bool) -> String {
+pub fn line(id: &str, order: &str, success: bool) -> String {
     let call = json!({ "id": "c1", "type": "function",
         "function": { "name": "refund", "arguments": "{\"order\":\"W77121\"}" } });
     let row = json!({
@@ -23,7 +23,7 @@ fn line(id: &str, order: &str, success: bool) -> String {
 }
 
 /// What the proposer says of a run.
-fn proposal(order: &str, step: u64, quote: &str) -> Value {
+pub fn proposal(order: &str, step: u64, quote: &str) -> Value {
     json!({
         "citations": [{ "node": 1, "quote": quote }],
         "decisive_step": step, "responsible_agent": "assistant",
@@ -34,7 +34,7 @@ fn proposal(order: &str, step: u64, quote: &str) -> Value {
     })
 }
 
-fn opinion(verdict: &str, step: u64) -> Value {
+pub fn opinion(verdict: &str, step: u64) -> Value {
     let word = json!({ "reason": "the record shows it", "verdict": verdict });
     json!({ "decisive_step": step, "M1": word, "M2": word, "M3": word, "M4": word })
 }
@@ -282,4 +282,51 @@ fn the_same_answers_give_the_same_bytes_however_many_are_asked_at_once() {
         })
         .collect();
     assert!(outputs[0] == outputs[1]);
+}
+
+#[test]
+fn runs_are_counted_once_however_often_they_are_judged() {
+    let bench = desk();
+    bench.output(&["import", "runs.jsonl"]);
+    bench.write("empty.jsonl", script(&[("no such run", json!({}))]));
+    let judge = ["diagnose", "--json", "--judge", "scripted:empty.jsonl", "--repeats", "4"];
+    let output = bench.output(&judge);
+    assert_eq!(output.status.code(), Some(2), "{}", bench.render(&output));
+    bench.write("half.jsonl", script(&[("W10001", proposal("W10001", 1, "{\"order\":\"W77121\"}"))]));
+    let half = ["diagnose", "--json", "--judge", "scripted:half.jsonl", "--repeats", "4"];
+    let done = bench.json(&half, 1);
+    let errors: u64 = done["judging"]["errors"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert_eq!((&done["runs"], errors), (&json!(1), 2), "{done}");
+    let stopped = bench.json(
+        &["diagnose", "--json", "--judge", "scripted:half.jsonl", "--repeats", "9", "--max-requests", "0"],
+        1,
+    );
+    assert_eq!(stopped["judging"]["waiting"], 3, "{stopped}");
+}
+
+#[test]
+fn the_report_counts_gates_by_the_judging_in_force() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", line("a", "W10001", false));
+    bench.output(&["import", "runs.jsonl"]);
+    // Both say that it was not the agent, so that nothing stands but whose it was.
+    for (name, party) in [("claude-judge", "verifier"), ("gpt-judge", "environment")] {
+        let mut said = proposal("W10001", 1, "{\"order\":\"W77121\"}");
+        (said["decisive_step"], said["responsible_agent"]) = (Value::Null, Value::Null);
+        (said["candidate"], said["failure_class"]) = (Value::Null, Value::Null);
+        said["blame"] = json!({ "party": party, "reason": "It took another number." });
+        bench.write(&format!("{name}.jsonl"), script(&[("W10001", said)]));
+        let judge = format!("scripted:{name}.jsonl");
+        let done = bench.json(&["diagnose", "--json", "--judge", &judge, "--only", &id(&bench, "a")], 0);
+        assert_eq!(done["admitted"], 1, "{done}");
+    }
+    bench.json(&["run", "runs.jsonl", "--json"], 0);
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(bench.path("recoup-out/report.json")).unwrap()).unwrap();
+    let gates = report["judges"]["gates"].as_object().unwrap();
+    assert!(!gates.is_empty());
+    for (gate, count) in gates {
+        let words = ["admitted", "abstained"].map(|word| count[word].as_u64().unwrap());
+        assert_eq!(words.iter().sum::<u64>(), 1, "{gate}: {count}");
+    }
 }

@@ -34,6 +34,8 @@ mod look;
 
 /// A provider's batch API.
 mod model_batches;
+/// `[models]` of the settings file.
+mod model_settings;
 /// Asking models: what they answer, what they cost, and what goes wrong.
 mod models;
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::fault_server::{Asked, Fault, FaultServer, completion};
+use crate::judges::{line, opinion, proposal};
 
 /// A provider of batches; done when `done` says so. The last of the questions it gets fails. It may say nothing
 /// to a batch that it takes.
@@ -88,4 +89,91 @@ fn a_batch_whose_id_nobody_heard_is_found_again() {
     assert_eq!(count(&server, "/v1/batches?limit=100"), 1, "{}", bench.render(&found));
     let kept = bench.json(&[&arguments[..], &["--offline"]].concat(), 1);
     assert_eq!((&kept["cached"], &kept["failed"]), (&1.into(), &1.into()), "{kept}");
+}
+
+/// A provider of any number of batches whose answers are judgements, as `is_done` says.
+fn judges(is_done: Arc<Mutex<bool>>) -> FaultServer {
+    let batches: Mutex<Vec<Vec<Value>>> = Mutex::default();
+    let uploaded: Mutex<Vec<Value>> = Mutex::default();
+    FaultServer::start(move |_, asked: &Asked| {
+        let number = |prefix: &str| asked.path.strip_prefix(prefix).and_then(|rest| rest.split('/').next());
+        let batch = |number: &str| {
+            let state = if *is_done.lock().unwrap() { "completed" } else { "in_progress" };
+            json!({ "id": format!("b-{number}"), "status": state, "output_file_id": format!("out-{number}") })
+        };
+        let answer = if asked.path == "/v1/files" {
+            *uploaded.lock().unwrap() =
+                asked.body.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            json!({ "id": "file-1" })
+        } else if asked.path == "/v1/batches" {
+            let mut batches = batches.lock().unwrap();
+            batches.push(uploaded.lock().unwrap().clone());
+            batch(&(batches.len() - 1).to_string())
+        } else if let Some(number) = number("/v1/batches/b-") {
+            batch(number)
+        } else if let Some(number) = number("/v1/files/out-") {
+            let lines = batches.lock().unwrap()[number.parse::<usize>().unwrap()].clone();
+            let answers = lines.iter().map(|line| {
+                let body: Value = serde_json::from_str(&judgement(&line["body"])).unwrap();
+                json!({ "custom_id": line["custom_id"], "response": { "status_code": 200, "body": body } })
+            });
+            return Fault::Answer(answers.map(|line| line.to_string() + "\n").collect());
+        } else {
+            panic!("{}", asked.path)
+        };
+        Fault::Answer(answer.to_string())
+    })
+}
+
+/// What `claude` proposes and `gpt` says of it: run a stands, b is not admitted, c quotes what is not there.
+fn judgement(body: &Value) -> String {
+    let (text, model) = (body["messages"].to_string(), body["model"].as_str().unwrap());
+    let order = ["W10001", "W10002", "W10003"].into_iter().find(|order| text.contains(order)).unwrap();
+    let quote = if order == "W10003" { "{\"order\":\"W99999\"}" } else { "{\"order\":\"W77121\"}" };
+    let said = match (model, order) {
+        ("claude", _) => proposal(order, 1, quote),
+        (_, "W10001") => opinion("admit", 1),
+        _ => opinion("reject", 3),
+    };
+    completion(&said.to_string(), model, Some((900, 80)))
+}
+
+#[test]
+fn runs_are_diagnosed_by_batches() {
+    let is_done = Arc::new(Mutex::new(false));
+    let server = judges(Arc::clone(&is_done));
+    let bench = Bench::new();
+    bench.write(
+        "runs.jsonl",
+        [line("a", "W10001", false), line("b", "W10002", false), line("c", "W10003", false)].concat(),
+    );
+    bench.output(&["import", "runs.jsonl"]);
+    let panel = [server.model("claude"), server.model("gpt")];
+    let diagnose = ["diagnose", "--json", "--batch", "--judge", &panel[0], "--judge", &panel[1]];
+    let sent = bench.json(&diagnose, 0);
+    assert_eq!((&sent["runs"], &sent["judging"]["pending"]), (&json!(0), &json!(3)), "{sent}");
+    assert_eq!((&sent["judging"]["waiting"], &sent["judging"]["errors"]), (&json!(0), &json!({})), "{sent}");
+    let waits = bench.snapshot(&diagnose);
+    assert!(waits.contains("`claude` is still at work on 1 batch\n"), "{waits}");
+    assert!(waits.contains("3 runs wait for a batch; the same command, run again, goes on"), "{waits}");
+    assert_eq!(count(&server, "/v1/batches"), 1, "nothing is sent twice");
+
+    // Each round brings every run a question further: an answer, the other's opinion, an answer again.
+    *is_done.lock().unwrap() = true;
+    let rounds = (0..12).map(|_| bench.json(&diagnose, 0));
+    let last = rounds.into_iter().find(|done| done["judging"]["pending"] == 0).unwrap();
+    assert_eq!((&last["runs"], &last["admitted"]), (&json!(3), &json!(1)), "{last}");
+    assert_eq!(last["rejected"], json!({ "M1": 1, "S4": 1 }));
+    let costs = bench.json(&["stats", "--json"], 0)["replies"].clone();
+    // Four answers about b and c each and one about a; the opinion on b is the same question each time.
+    assert_eq!(
+        (&costs[0]["stage"], &costs[0]["model"], &costs[0]["replies"]),
+        (&json!("diagnose"), &json!("claude"), &json!(9)),
+        "{costs}"
+    );
+    assert_eq!(costs[0]["prompt_tokens"], 9 * 900);
+
+    let batches = count(&server, "/v1/batches");
+    let resumed = bench.json(&[&diagnose[..], &["--resume"]].concat(), 0);
+    assert_eq!((&resumed["runs"], count(&server, "/v1/batches")), (&json!(0), batches), "all is decided");
 }

@@ -352,3 +352,90 @@ fn forgetting_a_run_forgets_answers_that_are_about_no_run() {
     let file = std::fs::read(bench.path(".recoup/store.sqlite")).unwrap();
     assert!(file.windows(7).all(|window| window != b"PLANTED"));
 }
+
+/// Sixteen at once are refused for the same reason: that is one thing learned about the server, not sixteen.
+#[test]
+fn what_a_server_refuses_of_many_at_once_is_learned_once() {
+    let server = FaultServer::start(|_, asked| {
+        let body = asked.json();
+        let answer = if body.get("temperature").is_some() {
+            Fault::status(400, r#"{"error":{"message":"'temperature' does not support 0"}}"#)
+        } else if body["response_format"]["json_schema"]["strict"] == true {
+            Fault::status(400, r#"{"error":{"message":"response_format: not strict enough"}}"#)
+        } else {
+            Fault::answer(&body["response_format"].to_string())
+        };
+        Fault::Slow(Duration::from_millis(40), Box::new(answer))
+    });
+    let bench = questions(32);
+    bench.write("schema.json", r#"{"type":"object"}"#);
+    let model = server.model("toy");
+    let arguments = ["ask", &model, "--prompts", "questions.jsonl", "--schema", "schema.json", "--json"];
+    let lines = bench.json_lines(&arguments);
+    for line in &lines[..32] {
+        let format = line["text"].as_str().unwrap_or_else(|| panic!("{line}"));
+        assert!(format.contains("json_schema") && format.contains("\"strict\":false"), "{line}");
+    }
+}
+
+#[test]
+fn a_key_that_is_missing_is_said_before_anything_is_sent() {
+    let bench = Bench::new();
+    for (model, variable) in [("openai:toy", "OPENAI_API_KEY"), ("anthropic:toy", "ANTHROPIC_API_KEY")] {
+        let error = error(&bench, &["ask", model, "hello", "--yes"]);
+        assert_eq!((&error["code"], &error["origin"]), (&"no-key".into(), &"user".into()), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains(variable), "{error}");
+    }
+    let dry = bench.json(&["ask", "openai:toy", "hello", "--dry-run", "--json"], 0);
+    assert_eq!(dry["requests"], 1, "what would be asked can be seen without a key");
+    let other = bench.output(&["ask", "http://models.invalid/v1#toy", "hello"]);
+    assert!(bench.render(&other).contains("`RECOUP_API_KEY_MODELS_INVALID` or `RECOUP_API_KEY`"));
+    let local = bench.output(&["ask", "http://127.0.0.1:1/v1#toy", "hello", "--max-time", "1s"]);
+    assert!(!bench.render(&local).contains("no key is set"), "a server of one's own mostly wants none");
+}
+
+#[test]
+fn a_key_in_a_redirect_is_struck_out() {
+    const KEY: &str = "sk-planted-0123456789";
+    let server = FaultServer::start(|_, _| Fault::Raw {
+        status: 302,
+        headers: format!("Location: http://elsewhere.invalid/?key={KEY}"),
+        body: String::new(),
+    });
+    let bench = Bench::new();
+    let output =
+        bench.command(&["ask", &server.model("toy"), "hello"]).env("RECOUP_API_KEY", KEY).output().unwrap();
+    let text = bench.render(&output);
+    assert!(text.contains("http://elsewhere.invalid/?key=*****") && !text.contains(KEY), "{text}");
+}
+
+#[test]
+fn a_slow_answer_is_hedged_where_that_is_asked_for() {
+    let start_server = || {
+        FaultServer::start(|number, _| {
+            let answer = Fault::answer(if number == 0 { "late" } else { "soon" });
+            if number == 0 { Fault::Slow(Duration::from_secs(3), Box::new(answer)) } else { answer }
+        })
+    };
+    let bench = questions(1);
+    let server = start_server();
+    let model = server.model("toy");
+    let plain = ["ask", &model, "--prompts", "questions.jsonl", "--json", "--prices", "prices.toml", "--yes"];
+    let lines = bench.json_lines(&[&plain[..], &["--hedge", "200ms"]].concat());
+    assert_eq!((&lines[0]["text"], server.asked().len()), (&"soon".into(), 2), "{lines:?}");
+    assert_eq!((&lines[1]["spent"]["requests"], &lines[1]["ledger"][0]["hedged"]), (&2.into(), &1.into()));
+    let again = bench.json_lines(&plain);
+    assert_eq!((&again[0]["text"], &again[1]["cached"]), (&"soon".into(), &1.into()), "{again:?}");
+
+    let server = start_server();
+    let alone = bench.json(&["ask", &server.model("toy"), "hello", "--json"], 0);
+    assert_eq!((&alone["text"], server.asked().len()), (&"late".into(), 1), "off where it is not asked for");
+}
+
+#[test]
+fn a_script_is_not_blamed_for_counting_no_tokens() {
+    let bench = Bench::new();
+    bench.write("answers.jsonl", "{\"answer\":\"yes\"}\n");
+    let text = bench.snapshot(&["ask", "scripted:answers.jsonl", "hello"]);
+    assert!(text.contains("yes") && !text.contains("tokens that"), "{text}");
+}

@@ -2,18 +2,19 @@
 //!
 //! A question is looked up among the answers that were paid for; where it is new, it waits for its turn,
 //! sets aside what it may cost, is sent, tried again where that helps, kept, and noted. An attempt that
-//! may be charged although no answer came counts as spent in full.
+//! may be charged although no answer came counts as spent in full, and so does the slower of two sendings.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::cached::{Flights, Kept, ReplyCache, key};
 use super::deferred::Defer;
+use super::hedge::{Raced, race};
 use super::ledger::{Answered, Ledger};
 use super::pacer::Pacer;
 use super::{
-    Amount, Budget, ChatModel, ChatReply, ChatRequest, Clock, Cost, ModelError, ModelIdentity, Price, Usage,
-    batch, tokens,
+    Amount, Budget, ChatModel, ChatReply, ChatRequest, Clock, Cost, ModelError, ModelIdentity, Price,
+    Reservation, Usage, batch, tokens,
 };
 use crate::id::{Hash, TrajectoryId};
 
@@ -29,12 +30,17 @@ pub struct Rules {
     pub offline: bool,
     /// Most questions in flight.
     pub concurrency: usize,
+    /// After how long without an answer a question is sent a second time; without it none is. A model in memory
+    /// is asked once.
+    pub hedge: Option<Duration>,
 }
 
 struct Shared {
     rules: Rules,
     ledger: Ledger,
     flights: Flights,
+    /// Held by every sending that may be a second one, or may have one beside it.
+    sendings: Arc<()>,
 }
 
 /// Models that a command may ask, and what asking them may take.
@@ -47,7 +53,12 @@ pub struct Asking {
 impl Asking {
     /// Nobody to ask yet.
     pub fn new(rules: Rules) -> Self {
-        let shared = Shared { rules, ledger: Ledger::default(), flights: Flights::default() };
+        let shared = Shared {
+            rules,
+            ledger: Ledger::default(),
+            flights: Flights::default(),
+            sendings: Arc::default(),
+        };
         Self { shared: Arc::new(shared), models: Vec::new() }
     }
 
@@ -239,21 +250,55 @@ impl AskedModel {
         }
         let claim = self.at_most(request);
         let pace = tokens::likely_prompt(request) + u64::from(request.max_tokens);
-        self.pacer.run(pace, key, &|wait| budget.check_time(wait), || self.attempt(request, stage, claim))
+        self.pacer
+            .run(pace, key, &|wait| budget.check_time(wait), || self.attempt(request, stage, claim, pace))
     }
 
-    fn attempt(&self, request: &ChatRequest, stage: &str, claim: Amount) -> Result<Paid, ModelError> {
+    fn attempt(
+        &self,
+        request: &ChatRequest,
+        stage: &str,
+        claim: Amount,
+        pace: u64,
+    ) -> Result<Paid, ModelError> {
         let Rules { budget, clock, .. } = &self.shared.rules;
         let (ledger, name) = (&self.shared.ledger, &self.identity().model);
         let reservation = budget.reserve(claim)?;
         let start = clock.now();
-        let reply = match self.model.complete(request) {
+        let failed = |reservation: Reservation<'_>, error: &ModelError| {
+            let charged = error.may_be_charged();
+            reservation.settle(if charged { claim } else { Amount { requests: 1, ..Amount::default() } });
+            ledger.failed_attempt(
+                stage,
+                name,
+                self.price.map(|_| if charged { claim.cost } else { Cost(0) }),
+            );
+        };
+        let mut spare = None;
+        let Raced { answer, other } = match self.shared.rules.hedge.filter(|_| self.host().is_some()) {
+            None => Raced { answer: self.model.complete(request), other: None },
+            Some(delay) => race(&self.model, request, delay, &self.shared.sendings, || {
+                spare = self.spare(claim, pace);
+                spare.is_some()
+            }),
+        };
+        if let Some(spare) = spare {
+            match other {
+                Some(error) => {
+                    failed(spare, &error);
+                    ledger.hedged(stage, name, None);
+                }
+                // It is still under way, and nobody will hear what it took.
+                None => {
+                    drop(spare);
+                    ledger.hedged(stage, name, self.price.map(|_| claim.cost));
+                }
+            }
+        }
+        let reply = match answer {
             Ok(reply) => reply,
             Err(error) => {
-                let charged = error.may_be_charged();
-                let cost = self.price.map(|_| if charged { claim.cost } else { Cost(0) });
-                reservation.settle(if charged { claim } else { Amount { requests: 1, ..Amount::default() } });
-                ledger.failed_attempt(stage, name, cost);
+                failed(reservation, &error);
                 return Err(error);
             }
         };
@@ -282,9 +327,26 @@ impl AskedModel {
             tokens: usage.prompt.saturating_add(usage.completion),
             requests: 1,
         });
-        let answered = Answered { usage, doubtful: !plausible, cost, took, name: &reply.model };
+        // A script counts nothing.
+        let doubtful = !plausible && self.host().is_some();
+        let answered = Answered { usage, doubtful, cost, took, name: &reply.model };
         ledger.answered(stage, name, &answered);
         Ok(Paid { reply, usage, cost, took })
+    }
+
+    /// What a second sending may take, where one may be made now: as many as questions in flight at most, those
+    /// that nobody waits for included.
+    fn spare(&self, claim: Amount, pace: u64) -> Option<Reservation<'_>> {
+        let Rules { budget, concurrency, .. } = &self.shared.rules;
+        if Arc::strong_count(&self.shared.sendings) > 2 * (*concurrency).max(1) {
+            return None;
+        }
+        let reservation = budget.try_reserve(claim)?;
+        if self.pacer.admits_now(pace) {
+            return Some(reservation);
+        }
+        reservation.settle(Amount::default());
+        None
     }
 }
 
@@ -319,14 +381,15 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, Mutex};
+    use std::time::Duration;
 
     use super::{Asking, Rules};
     use crate::id::Hash;
     use crate::models::cached::{Kept, ReplyCache};
     use crate::models::pacer::{PaceOptions, Pacer};
     use crate::models::{
-        Budget, ChatMessage, ChatModel as _, ChatReply, ChatRequest, Cost, Limits, ManualClock, ModelError,
-        Price, ScriptedModel, Usage,
+        Budget, ChatMessage, ChatModel, ChatReply, ChatRequest, Cost, Limits, ManualClock, ModelError,
+        ModelIdentity, Price, ScriptedModel, Usage,
     };
 
     #[derive(Default)]
@@ -356,6 +419,7 @@ mod tests {
             cache,
             offline: false,
             concurrency: 8,
+            hedge: None,
         })
     }
 
@@ -430,5 +494,86 @@ mod tests {
         let error = capped.add(model(), None, pacer(), None).unwrap_err();
         assert!(error.to_string().contains("`toy` has no price"), "{error}");
         assert!(capped.add(model(), Some(Price::FREE), pacer(), None).is_ok());
+    }
+
+    /// A model elsewhere whose first answer is slow and whose second is not.
+    struct Slow {
+        identity: ModelIdentity,
+        sent: Arc<AtomicU64>,
+    }
+
+    impl ChatModel for Slow {
+        fn identity(&self) -> &ModelIdentity {
+            &self.identity
+        }
+
+        fn complete(&self, _request: &ChatRequest) -> Result<ChatReply, ModelError> {
+            let number = self.sent.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(if number == 0 { 400 } else { 1 }));
+            Ok(ChatReply::text(if number == 0 { "late" } else { "soon" }))
+        }
+    }
+
+    fn hedged(limits: Limits) -> (Asking, Arc<AtomicU64>) {
+        let sent = Arc::new(AtomicU64::new(0));
+        let clock = Arc::new(ManualClock::default());
+        let mut asking = Asking::new(Rules {
+            budget: Arc::new(Budget::new(limits, clock.clone())),
+            clock,
+            cache: None,
+            offline: false,
+            concurrency: 8,
+            hedge: Some(Duration::from_millis(20)),
+        });
+        let identity = ModelIdentity {
+            provider: "openai".to_owned(),
+            model: "toy".to_owned(),
+            base_url: "http://h/v1".to_owned(),
+            family: "toy".to_owned(),
+        };
+        let price = Price { input: 1.0, cached_input: 1.0, output: 1.0 };
+        let model = Slow { identity, sent: Arc::clone(&sent) };
+        asking.add(Arc::new(model), Some(price), pacer(), None).unwrap();
+        (asking, sent)
+    }
+
+    #[test]
+    fn a_slow_answer_is_hedged_and_both_are_paid_for() {
+        let (asking, sent) = hedged(Limits::default());
+        let model = &asking.models()[0];
+        let reply = model.about("test", None).complete(&question(1)).unwrap();
+        assert_eq!((reply.text.as_str(), sent.load(Ordering::SeqCst)), ("soon", 2));
+        let (spent, claim) = (asking.budget().spent(), model.at_most(&question(1)));
+        assert_eq!(spent.requests, 2);
+        assert!(spent.cost > claim.cost, "the slower one counts in full: {spent:?}");
+        let line = &asking.ledger().lines()[0];
+        assert_eq!((line.hedged, line.calls, line.failed_attempts), (1, 1, 0));
+        assert!((line.cost_usd.unwrap() - spent.cost.to_usd()).abs() < 1e-9, "{line:?}");
+    }
+
+    #[test]
+    fn what_a_cap_does_not_allow_is_not_hedged() {
+        let (asking, sent) = hedged(Limits { requests: Some(1), ..Limits::default() });
+        let reply = asking.models()[0].about("test", None).complete(&question(1)).unwrap();
+        assert_eq!((reply.text.as_str(), sent.load(Ordering::SeqCst)), ("late", 1));
+        assert_eq!((asking.budget().spent().requests, asking.ledger().lines()[0].hedged), (1, 0));
+    }
+
+    #[test]
+    fn an_answer_in_time_and_a_script_are_asked_once() {
+        let (asking, sent) = hedged(Limits::default());
+        let about = asking.models()[0].about("test", None);
+        sent.store(1, Ordering::SeqCst);
+        assert_eq!(about.complete(&question(1)).unwrap().text, "soon");
+        assert_eq!((sent.load(Ordering::SeqCst), asking.ledger().lines()[0].doubtful_usage), (2, 1));
+        let (mut asking, _) = hedged(Limits::default());
+        let script = ScriptedModel::new("script", |_| {
+            std::thread::sleep(Duration::from_millis(60));
+            Ok(ChatReply::text("yes"))
+        });
+        asking.add(Arc::new(script), None, pacer(), None).unwrap();
+        asking.models()[1].about("test", None).complete(&question(1)).unwrap();
+        let line = &asking.ledger().lines()[0];
+        assert_eq!((line.calls, line.hedged, line.doubtful_usage), (1, 0, 0), "a script counts no tokens");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 /// Stack of an asking thread: address space, of which only what is touched takes memory.
-const STACK_BYTES: usize = 1 << 20;
+pub(super) const STACK_BYTES: usize = 1 << 20;
 
 /// Calls `f` on every item, at most `limit` at once, and hands the results to `done` with their positions,
 /// in order and as soon as that allows, on the calling thread: what is finished can be written while others

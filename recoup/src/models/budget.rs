@@ -127,6 +127,18 @@ impl Budget {
         }
     }
 
+    /// As [`Budget::reserve`], without waiting for others; `None` where nothing can be set aside now.
+    pub fn try_reserve(&self, claim: Amount) -> Option<Reservation<'_>> {
+        self.check_time(Duration::ZERO).ok()?;
+        let mut state = self.lock();
+        let sum = state.spent.plus(state.reserved).plus(claim);
+        if self.passed(sum).is_some() {
+            return None;
+        }
+        state.reserved = state.reserved.plus(claim);
+        Some(Reservation { budget: self, claim, open: true })
+    }
+
     /// The cap that a sum passes, in words.
     fn passed(&self, sum: Amount) -> Option<String> {
         let Limits { cost, tokens, requests, .. } = self.limits;

@@ -199,6 +199,7 @@ async fn exchange(client: reqwest::Client, sending: Sending) -> Result<Received,
     }
     for (_, secret) in &headers {
         strike_out(&mut received.body, secret);
+        received.location = received.location.map(|place| without(place, secret));
     }
     Ok(received)
 }
@@ -215,6 +216,14 @@ fn strike_out(body: &mut [u8], secret: &Secret<String>) {
     for start in places {
         body[start..start + key.len()].fill(b'*');
     }
+}
+
+/// A header without a secret.
+fn without(text: String, secret: &Secret<String>) -> String {
+    let mut bytes = text.into_bytes();
+    strike_out(&mut bytes, secret);
+    // A key is whole characters, and asterisks are as many.
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// How long a server asks to wait.

@@ -40,6 +40,8 @@ pub struct LedgerLine {
     pub pending: u64,
     /// Attempts that failed and were made again, or were the last.
     pub failed_attempts: u64,
+    /// Questions that were sent a second time because the first answer was slow.
+    pub hedged: u64,
     /// Tokens of questions, as the provider counts them.
     pub prompt_tokens: u64,
     /// Tokens of answers.
@@ -110,6 +112,13 @@ impl Ledger {
     pub(super) fn failed_attempt(&self, stage: &str, model: &str, charged: Option<Cost>) {
         self.note(stage, model, |tally| {
             tally.line.failed_attempts += 1;
+            add(&mut tally.cost, charged);
+        });
+    }
+
+    pub(super) fn hedged(&self, stage: &str, model: &str, charged: Option<Cost>) {
+        self.note(stage, model, |tally| {
+            tally.line.hedged += 1;
             add(&mut tally.cost, charged);
         });
     }

@@ -20,6 +20,7 @@ mod clock;
 pub mod deferred;
 mod estimate;
 mod family;
+mod hedge;
 mod ledger;
 mod message;
 pub mod pacer;

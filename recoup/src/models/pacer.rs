@@ -114,6 +114,11 @@ impl Pacer {
         }
     }
 
+    /// Whether a question of so many `tokens` may be sent now; then it counts as sent.
+    pub fn admits_now(&self, tokens: u64) -> bool {
+        matches!(self.next(tokens), Ok(Next::Go))
+    }
+
     /// Waits until a question may be sent.
     fn admit(
         &self,

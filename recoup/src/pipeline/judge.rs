@@ -79,13 +79,17 @@ pub struct Judging {
     pub panel: Vec<String>,
     /// Runs that could be judged: failed by the agent's fault, or of unknown outcome.
     pub pool: u64,
-    /// Runs left undecided, by what the provider said.
+    /// Runs that lack a judgement because the provider failed, by what it said.
     pub errors: BTreeMap<String, u64>,
     /// The first of what providers said.
     #[serde(skip)]
     pub first_error: Option<ModelError>,
-    /// Runs not asked about, because a limit was reached or the provider kept failing.
+    /// Runs that lack a judgement that was not asked for, because a limit was reached or the provider kept
+    /// failing.
     pub waiting: u64,
+    /// Runs that lack a judgement whose next question is in a provider's batch: the same command, run again,
+    /// goes on with them.
+    pub pending: u64,
     /// Answers that were refused on the way, by gate: retries included.
     pub refused_answers: BTreeMap<String, u64>,
     /// Diagnoses that are kept for their step alone.
@@ -112,8 +116,24 @@ struct Loaded {
 
 /// What came back.
 struct Back {
-    outcome: Result<(Judged, Vec<Verdict>), ModelError>,
+    run: TrajectoryId,
     sample: u32,
+    outcome: Outcome,
+}
+
+/// How a judgement ended.
+enum Outcome {
+    Judged(Box<Judged>, Vec<Verdict>),
+    Failed(ModelError),
+    /// Nobody was asked any more.
+    Unasked,
+}
+
+/// Why a run lacks a judgement.
+enum Lack {
+    Waiting,
+    Pending,
+    Failed(ModelError),
 }
 
 /// A run on its way to the panel.
@@ -148,15 +168,20 @@ pub fn judge_runs(
     let (failures, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
     let (give, take) = sync_channel::<Work>(plan.in_flight.max(1));
     let take = Mutex::new(take);
-    let (back, came) = channel::<Option<Back>>();
+    let (back, came) = channel::<Back>();
     std::thread::scope(|scope| {
         for _ in 0..plan.in_flight.clamp(1, ids.len().max(1)) {
             let (back, take, failures, stopped) = (back.clone(), &take, &failures, &stopped);
             scope.spawn(move || {
                 while let Some(work) = next(take) {
-                    let done = (!stopped.load(Ordering::Relaxed)).then(|| ask(&work, plan, now));
-                    note(done.as_ref(), failures, stopped);
-                    if back.send(done).is_err() {
+                    let outcome = if stopped.load(Ordering::Relaxed) {
+                        Outcome::Unasked
+                    } else {
+                        ask(&work, plan, now)
+                    };
+                    note(&outcome, failures, stopped);
+                    let Work { loaded, sample } = work;
+                    if back.send(Back { run: loaded.run.id, sample, outcome }).is_err() {
                         return;
                     }
                 }
@@ -179,13 +204,13 @@ fn next(take: &Mutex<Receiver<Work>>) -> Option<Work> {
 }
 
 /// Stops asking where a limit is reached or nothing answers.
-fn note(done: Option<&Back>, failures: &AtomicU64, stopped: &AtomicBool) {
-    match done.map(|back| &back.outcome) {
-        Some(Ok(_)) => failures.store(0, Ordering::Relaxed),
-        Some(Err(ModelError::Exhausted { .. })) => stopped.store(true, Ordering::Relaxed),
+fn note(outcome: &Outcome, failures: &AtomicU64, stopped: &AtomicBool) {
+    match outcome {
+        Outcome::Judged(..) => failures.store(0, Ordering::Relaxed),
+        Outcome::Failed(ModelError::Exhausted { .. }) => stopped.store(true, Ordering::Relaxed),
         // Put off until a provider's batch lands: nothing failed.
-        Some(Err(ModelError::Pending { .. })) => {}
-        Some(Err(_)) if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX => {
+        Outcome::Failed(ModelError::Pending { .. }) => {}
+        Outcome::Failed(_) if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX => {
             stopped.store(true, Ordering::Relaxed);
         }
         _ => {}
@@ -198,7 +223,7 @@ fn feed(
     plan: &JudgingPlan<'_>,
     ids: &[TrajectoryId],
     give: &std::sync::mpsc::SyncSender<Work>,
-    came: &Receiver<Option<Back>>,
+    came: &Receiver<Back>,
     counts: &mut Counts,
     reporter: &mut dyn Reporter,
 ) -> Result<(), StoreError> {
@@ -233,7 +258,7 @@ fn load(store: &Store, id: TrajectoryId) -> Result<Option<Loaded>, StoreError> {
     Ok(triage::has_agent_turn(&run).then_some(Loaded { run, blame, class, findings }))
 }
 
-fn ask(Work { loaded, sample }: &Work, plan: &JudgingPlan<'_>, now: &str) -> Back {
+fn ask(Work { loaded, sample }: &Work, plan: &JudgingPlan<'_>, now: &str) -> Outcome {
     let (run, sample) = (&loaded.run, *sample);
     let case = loaded.case(plan);
     let index = Run::new(run, &[], &DiagnosisConfig::default());
@@ -242,13 +267,14 @@ fn ask(Work { loaded, sample }: &Work, plan: &JudgingPlan<'_>, now: &str) -> Bac
         loaded.blame.as_ref().is_some_and(|blame| blame.rule == "termination" && blame.party == Party::Agent);
     let panel = (plan.panel)(run.id, sample);
     let config = config(plan, sample);
-    let outcome =
-        judge(&case, &index, &panel, Known { findings: &loaded.findings, is_agents }).map(|judged| {
+    match judge(&case, &index, &panel, Known { findings: &loaded.findings, is_agents }) {
+        Ok(judged) => {
             let known = (loaded.blame.as_ref(), loaded.class.as_ref());
             let verdicts = judging_verdicts(run, &judged, known, &config, now);
-            (judged, verdicts)
-        });
-    Back { outcome, sample }
+            Outcome::Judged(Box::new(judged), verdicts)
+        }
+        Err(error) => Outcome::Failed(error),
+    }
 }
 
 fn config(plan: &JudgingPlan<'_>, sample: u32) -> JudgingConfig {
@@ -320,6 +346,8 @@ struct Counts {
     judging: Judging,
     waiting: Vec<Verdict>,
     runs_waiting: usize,
+    /// The first judgement that each run lacks, in the order of their numbers.
+    lacks: BTreeMap<TrajectoryId, (u32, Lack)>,
     before: Meter,
 }
 
@@ -331,6 +359,7 @@ impl Counts {
             judging: Judging { panel, pool, ..Judging::default() },
             waiting: Vec::new(),
             runs_waiting: 0,
+            lacks: BTreeMap::new(),
             before: (plan.meter)(),
         }
     }
@@ -338,27 +367,26 @@ impl Counts {
     fn take(
         &mut self,
         store: &mut Store,
-        done: Option<Back>,
+        Back { run, sample, outcome }: Back,
         reporter: &mut dyn Reporter,
     ) -> Result<(), StoreError> {
-        let Some(Back { outcome, sample }) = done else {
-            self.judging.waiting += 1;
-            return Ok(());
-        };
         let (judged, verdicts) = match outcome {
-            Ok(back) => back,
-            Err(ModelError::Exhausted { limit }) => {
-                self.judging.waiting += 1;
+            Outcome::Judged(judged, verdicts) => (judged, verdicts),
+            Outcome::Unasked => {
+                self.lacks(run, sample, Lack::Waiting);
+                return Ok(());
+            }
+            Outcome::Failed(ModelError::Exhausted { limit }) => {
+                self.lacks(run, sample, Lack::Waiting);
                 reporter.note(&format!("stopped: the limit of {limit} is reached"));
                 return Ok(());
             }
-            Err(ModelError::Pending { .. }) => {
-                self.judging.waiting += 1;
+            Outcome::Failed(ModelError::Pending { .. }) => {
+                self.lacks(run, sample, Lack::Pending);
                 return Ok(());
             }
-            Err(error) => {
-                *self.judging.errors.entry(error.to_string()).or_default() += 1;
-                self.judging.first_error.get_or_insert(error);
+            Outcome::Failed(error) => {
+                self.lacks(run, sample, Lack::Failed(error));
                 return Ok(());
             }
         };
@@ -371,6 +399,12 @@ impl Counts {
         self.waiting.extend(verdicts);
         self.runs_waiting += 1;
         if self.runs_waiting >= KEPT_TOGETHER { self.keep(store) } else { Ok(()) }
+    }
+
+    fn lacks(&mut self, run: TrajectoryId, sample: u32, lack: Lack) {
+        if self.lacks.get(&run).is_none_or(|(first, _)| sample < *first) {
+            self.lacks.insert(run, (sample, lack));
+        }
     }
 
     fn count(&mut self, judged: &Judged) {
@@ -397,6 +431,16 @@ impl Counts {
     }
 
     fn finish(mut self, store: &Store, plan: &JudgingPlan<'_>) -> Result<Diagnosing, StoreError> {
+        for (_, lack) in std::mem::take(&mut self.lacks).into_values() {
+            match lack {
+                Lack::Waiting => self.judging.waiting += 1,
+                Lack::Pending => self.judging.pending += 1,
+                Lack::Failed(error) => {
+                    *self.judging.errors.entry(error.to_string()).or_default() += 1;
+                    self.judging.first_error.get_or_insert(error);
+                }
+            }
+        }
         let after = (plan.meter)();
         self.done.calls = after.calls - self.before.calls;
         self.done.cached = after.cached - self.before.cached;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::due::{Due, STAGE, due};
 use super::siblings::successes;
 use super::worlds::{Opener, Worlds};
 use super::{PipelineConfig, PipelineError};
@@ -24,8 +25,6 @@ use crate::store::{Filter, Page, Store, StoreError};
 use crate::trajectory::{Sealed, Status, Trajectory};
 use crate::verdict::{Content, Diagnosis, Producer, ReplayPair, Sweep, Verdict};
 
-/// The stage's name in the project.
-const STAGE: &str = "replay";
 /// Runs of a batch, for each thread.
 const BATCH: usize = 16;
 /// Runs that the main job replays in one call.
@@ -83,12 +82,6 @@ pub fn replayable(store: &Store) -> Result<Vec<TrajectoryId>, StoreError> {
     Ok(ids)
 }
 
-/// Whether this version has replayed a run in its environment.
-fn is_replayed(store: &Store, id: TrajectoryId) -> Result<bool, StoreError> {
-    let pair = store.current(id, "replay_pair")?.filter(|pair| pair.producer.version == REPLAY_VERSION);
-    Ok(pair.is_some_and(|pair| matches!(pair.content, Content::ReplayPair(it) if it.unsupported.is_none())))
-}
-
 /// The main job's replay: failures that nobody has replayed yet and whose environment is known in their
 /// very version, up to [`AUTOMATIC_MAX`] of them a call, the first [`SWEPT_MAX`] with their curves. One
 /// whose version is not here stays pending, until a call that knows it.
@@ -101,31 +94,7 @@ pub(super) fn replay_known(
     config: &PipelineConfig<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<Replaying, PipelineError> {
-    let mut worlds = Worlds::new(opener, None);
-    let (mut ids, mut finished) = (Vec::new(), Vec::new());
-    for group in store.pending(STAGE, REPLAY_VERSION)? {
-        let mut missing = false;
-        for id in &group.runs {
-            if store.row(*id)?.outcome != Status::Failure.as_str() {
-                continue;
-            }
-            let Some(reference) = store.environment(*id)? else { continue };
-            if worlds.knows(&reference) {
-                // A group stays pending for its runs of other versions; those that are done are not done again.
-                if !is_replayed(store, *id)? {
-                    ids.push(*id);
-                }
-            } else {
-                missing |= reference.version.is_some();
-            }
-        }
-        if !missing {
-            finished.push(group);
-        }
-        if ids.len() >= AUTOMATIC_MAX {
-            break;
-        }
-    }
+    let Due { runs: ids, finished } = due(store, &mut Worlds::new(opener, None), AUTOMATIC_MAX)?;
     let replay_config = |sweep| ReplayConfig {
         plan: ReplayPlan::default(),
         sweep,

@@ -60,6 +60,9 @@ pub enum ReplayError {
 impl ReplayError {
     /// Code of a run whose environment is not here: the one reason that naming a folder may remove.
     pub const UNKNOWN_ENVIRONMENT: &str = "unknown-environment";
+    /// Causes that lie in the run and its diagnosis, and not in what is here to replay it with.
+    pub(crate) const OF_THE_RUN: [&str; 5] =
+        ["environment-reset", "record", "diverged", "no-step", "not-a-turn"];
 
     /// The error's code in records and `--json`.
     pub fn code(&self) -> &'static str {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::replies::StageCost;
 use super::{FILE, LargestComponent, OutcomeCounts, Store, StoreError};
 use crate::trajectory::Status;
 
@@ -52,6 +53,8 @@ pub struct Stats {
     pub largest_component: Option<LargestComponent>,
     /// Latest runs that an earlier one nearly equals.
     pub near_duplicates: u64,
+    /// What models' answers took that are kept here.
+    pub replies: Vec<StageCost>,
 }
 
 /// What a project holds of one format, latest revisions only.
@@ -93,6 +96,7 @@ impl Store {
         stats.stale_verdicts = count(
             "SELECT count(*) FROM verdict JOIN trajectory ON trajectory.seq = subject WHERE NOT latest",
         )?;
+        stats.replies = self.reply_costs()?;
         stats.loose_labels = count("SELECT count(*) FROM loose_label")?;
         let file = self.dir.join(FILE);
         stats.file_bytes = std::fs::metadata(&file).map_err(|error| StoreError::io(&file, error))?.len();
