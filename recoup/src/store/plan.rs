@@ -23,7 +23,7 @@ use crate::trajectory::Sealed;
 /// store again than to look for.
 const SHARED_BYTES: usize = 4 << 10;
 /// New messages that a plan takes; each costs two rows.
-const NODES_MAX: usize = 20_000;
+const NODES_MAX: usize = 10_000;
 /// Bytes of new bodies, records and media that a plan takes.
 const BYTES_MAX: usize = 16 << 20;
 
