@@ -283,17 +283,15 @@ impl AskedModel {
             }),
         };
         if let Some(spare) = spare {
-            match other {
-                Some(error) => {
-                    failed(spare, &error);
-                    ledger.hedged(stage, name, None);
-                }
+            let charged = if let Some(error) = other {
+                failed(spare, &error);
+                None
+            } else {
                 // It is still under way, and nobody will hear what it took.
-                None => {
-                    drop(spare);
-                    ledger.hedged(stage, name, self.price.map(|_| claim.cost));
-                }
-            }
+                drop(spare);
+                self.price.map(|_| claim.cost)
+            };
+            ledger.hedged(stage, name, charged);
         }
         let reply = match answer {
             Ok(reply) => reply,

@@ -101,6 +101,11 @@ impl Store {
 
     /// What kept answers took, by stage and model.
     pub fn reply_costs(&self) -> Result<Vec<StageCost>, StoreError> {
+        // A file of the first format that cannot be written has no such table.
+        let is_there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'reply'";
+        if !self.connection.prepare(is_there)?.exists([])? {
+            return Ok(Vec::new());
+        }
         let mut statement = self.connection.prepare(
             "SELECT stage, model, count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost), sum(took_ms)
              FROM reply GROUP BY stage, model ORDER BY stage, model",
