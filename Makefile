@@ -19,7 +19,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 FUZZ_SECONDS ?= 3600
 
 .PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models \
-	bench bench-import bench-environments bench-models bench-programs fuzz setup
+	bench bench-import bench-environments bench-models bench-templates bench-programs fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -131,6 +131,11 @@ bench-environments: $(PEERS)/ready bench-programs
 # Asking a model 10,000 questions, beside OpenAI's Python library.
 bench-models: $(PEERS)/ready bench-programs
 	$(PEERS)/bin/python benches/models.py target/release/recoup
+
+# Masked rows beside transformers' on runs of tau-bench: `make bench-templates RUNS=gpt-4o-airline.json`.
+bench-templates: $(GOLDEN_TEMPLATES)/ready bench-programs
+	$(GOLDEN_TEMPLATES)/bin/python benches/templates.py target/release/examples/template_cases \
+		$(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja $(GOLDEN_TEMPLATES)/models/qwen3 $(RUNS)
 
 bench-programs:
 	$(CARGO) build --release --locked --workspace --examples --bins
