@@ -45,6 +45,7 @@ def test_it_opens_and_nothing_of_a_trace_runs(report: Path, tmp_path: Path) -> N
     assert "<svg" in dom
     assert "<script>document.title" not in dom
     assert "<img" not in dom
+    assert "<mark>" in dom, "what is learned is marked"
 
 
 def test_it_fits_a_phone(report: Path, tmp_path: Path) -> None:

@@ -92,3 +92,30 @@ fn a_report_file_is_no_unrecognized_file() {
     // The README of the examples.
     assert_eq!(summary["unrecognized"], 1, "{summary}");
 }
+
+#[test]
+fn views_are_chosen_in_the_settings_file_and_over_it_by_flags() {
+    let bench = Bench::new();
+    bench.write("recoup.toml", "[views]\nprevention_target = \"reflection\"\n");
+    let refused = bench.output(&["run", &examples()]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("reflection+action") && said.contains("after_recovery"), "{said}");
+    bench.write("recoup.toml", "[views]\ndiagnosis_answer = \"benchmark\"\n");
+    let hash = |arguments: &[&str]| bench.json(arguments, 0)["config_hash"].to_string();
+    let examples = examples();
+    let run = |more: &[&'static str]| {
+        let arguments = [&["run", examples.as_str(), "--json"], more].concat();
+        let hash = hash(&arguments);
+        (hash, std::fs::read_to_string(bench.path("recoup-out/diagnosis_sft.jsonl")).unwrap())
+    };
+    let (benchmark, rows) = run(&[]);
+    assert!(rows.lines().all(|row| row.contains("Step Number: ")), "{rows}");
+    let (full, rows) = run(&["--diagnosis-answer", "full"]);
+    assert!(
+        rows.lines().all(|row| row.contains("decisive_step") && !row.contains("Step Number: ")),
+        "{rows}"
+    );
+    assert_ne!(benchmark, full);
+    assert!(!rows.is_empty());
+}

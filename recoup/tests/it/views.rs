@@ -14,8 +14,8 @@ use recoup::task::Task;
 use recoup::trajectory::{ArgumentsForm, Node, Outcome, Part, Role, Tool, ToolCall, Trajectory};
 use recoup::verdict::{Blame, Diagnosis, Finding, Party, Side};
 use recoup::views::{
-    DiagnosisAnswer, Example, Exclusion, PreventionTarget, StepMaskedSft, SuccessSft, View, ViewInput,
-    ViewSettings,
+    DiagnosisAnswer, Example, Exclusion, Kto, PreventionTarget, ProcessReward, StepMaskedSft, SuccessSft,
+    VIEWS, View, ViewInput, ViewSettings,
 };
 
 const DEFAULT: ViewSettings = ViewSettings {
@@ -386,6 +386,70 @@ proptest! {
                 }
                 let learned: Vec<usize> = steps.iter().map(|step| step.segments[0].message).collect();
                 prop_assert_eq!(learned, kept);
+            }
+        }
+    }
+
+    #[test]
+    fn no_view_learns_what_nobody_knows_what_is_held_out_or_what_was_not_the_agents(
+        turns in turns(),
+        fork in 0_usize..12,
+        decisive in 0_usize..12,
+        side in select(&[Side::Validation, Side::Test, Side::Excluded][..]),
+        party in select(&[Party::Infrastructure, Party::Verifier, Party::Unknown][..]),
+    ) {
+        let unknown = generated(&turns, fork, Outcome::unknown());
+        let lost = generated(&turns, fork, failed());
+        let won = generated(&turns, fork, passed());
+        let (agent, other) = (blame(Party::Agent), blame(party));
+        let suspected = Blame { suspected: true, ..agent.clone() };
+        let found = diagnosis(decisive % turns.len(), Vec::new());
+        for view in VIEWS {
+            prop_assert!(view.build(&input(&unknown, &agent, &found)).is_err(), "{}", view.name());
+            for run in [&lost, &won] {
+                let held_out = ViewInput { side, ..input(run, &agent, &found) };
+                prop_assert!(view.build(&held_out).is_err(), "{}", view.name());
+            }
+            prop_assert!(view.build(&input(&lost, &other, &found)).is_err(), "{}", view.name());
+            prop_assert!(view.build(&input(&lost, &suspected, &found)).is_err(), "{}", view.name());
+            let unblamed = ViewInput { blame: None, ..input(&lost, &agent, &found) };
+            prop_assert!(view.build(&unblamed).is_err(), "{}", view.name());
+        }
+    }
+
+    #[test]
+    fn a_turn_is_right_only_before_the_first_lasting_error(
+        turns in turns(),
+        decisive in 0_usize..12,
+        found in vec((0_usize..12, any::<Option<u8>>()), 0..4),
+    ) {
+        let run = generated(&turns, 12, failed());
+        let last_step = run.main_branch().steps().last().copied();
+        let decisive = decisive % turns.len();
+        let findings: Vec<Finding> = found
+            .iter()
+            .map(|(node, resolved)| finding(node % turns.len(), resolved.map(usize::from)))
+            .collect();
+        let lasting = findings.iter().filter(|finding| finding.resolved_at.is_none()).map(|finding| finding.node);
+        let first_error = lasting.chain([decisive]).min().unwrap();
+        let at_fault = |node: usize| node == decisive || findings.iter().any(|finding| finding.node == node);
+        let (blame, diagnosis) = (blame(Party::Agent), diagnosis(decisive, findings.clone()));
+        for example in Kto.build(&input(&run, &blame, &diagnosis)).unwrap_or_default() {
+            check_mask(&example, &run);
+            let node = example.context.last().unwrap().node.unwrap();
+            if example.desirable == Some(true) {
+                prop_assert!(node < first_error && !at_fault(node) && Some(node) != last_step);
+            } else {
+                prop_assert!(at_fault(node));
+            }
+        }
+        for example in ProcessReward.build(&input(&run, &blame, &diagnosis)).unwrap_or_default() {
+            check_mask(&example, &run);
+            prop_assert!(example.segments.is_empty());
+            for label in &example.step_labels {
+                let node = example.context[label.message].node.unwrap();
+                prop_assert_eq!(label.correct, !at_fault(node));
+                prop_assert!(matches!(turns[node], Turn::Sampled));
             }
         }
     }

@@ -131,7 +131,7 @@ fn said(out: &mut String, message: &PreviewMessage) -> fmt::Result {
     if message.left_out > 0 {
         write!(
             out,
-            "<p class=muted>{}</p>",
+            "<small>{}</small>",
             Plain(&counted(message.left_out, "message left out", "messages left out"))
         )?;
     }
