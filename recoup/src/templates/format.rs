@@ -138,10 +138,9 @@ impl ChatFormat {
                 Err(error) => return Err(error),
             }
         }
-        match self.probe_answer_to_tool(&call, &result, &text) {
-            Err(TemplateError::Endless) => return Err(TemplateError::Endless.into()),
-            // A template may refuse a conversation with a tool.
-            Ok(()) | Err(_) => {}
+        // A template may refuse a conversation with a tool.
+        if let Err(TemplateError::Endless) = self.probe_answer_to_tool(&call, &result, &text) {
+            return Err(TemplateError::Endless.into());
         }
         match refused {
             Some(error) if !is_rendered => Err(error.into()),

@@ -92,7 +92,7 @@ impl Words {
             && !model.byte_fallback;
         let is_plain = |token: &AddedStated| {
             let AddedStated { content, single_word, lstrip, rstrip, normalized } = token;
-            !(*single_word || *lstrip || *rstrip || *normalized) && !content.trim().is_empty()
+            !(*single_word || *lstrip || *rstrip || *normalized || content.trim().is_empty())
         };
         if !is_plain_bpe || !stated.added_tokens.iter().all(is_plain) {
             return None;
