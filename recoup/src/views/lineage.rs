@@ -44,6 +44,8 @@ pub enum Evidence {
     Replay,
     /// Another run of the task that went the other way from the very same state.
     Sibling,
+    /// A goal that the run achieved in hindsight.
+    Hindsight,
     /// Attempts of one search that went different ways from the very same state.
     Tree,
 }

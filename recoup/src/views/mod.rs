@@ -12,6 +12,9 @@
 
 mod deduplicator;
 mod example;
+mod goal_contrast;
+mod hindsight_controls;
+mod hindsight_sft;
 mod input;
 mod lineage;
 mod settings;
@@ -20,7 +23,10 @@ mod success_sft;
 
 pub use self::deduplicator::Deduplicator;
 pub use self::example::{Example, Message, Objective, Pair, Sampled, Segment, StepLabel};
-pub use self::input::{Fork, ForkBranch, ViewInput};
+pub use self::goal_contrast::GoalContrast;
+pub use self::hindsight_controls::{FailureSft, ShuffledSft};
+pub use self::hindsight_sft::HindsightSft;
+pub use self::input::{Fork, ForkBranch, Relabels, ViewInput};
 pub use self::lineage::{Evidence, Lineage};
 pub use self::settings::{DiagnosisAnswer, PreventionTarget, ViewSettings};
 pub use self::step_masked_sft::StepMaskedSft;
