@@ -3,7 +3,7 @@
 //! ```text
 //! sources ─ import ─▶ store ─ attach outcomes ─▶ diagnose ─▶ store ─ outlets ─▶ report, training files
 //!                                                             │ ▲
-//!                                        environments ─▶ replay ┘
+//!                                environments ─▶ replay, relabel ┘
 //! ```
 //!
 //! Each stage does only what is new: an import knows the runs it has, the diagnosis the tasks it has
@@ -19,9 +19,12 @@ mod labelled;
 mod outcomes;
 mod outlets;
 mod relabel;
+#[cfg(feature = "parquet")]
+mod release;
 mod replay;
 mod replies;
 mod review;
+mod selection;
 mod settings;
 mod siblings;
 mod summary;
@@ -41,8 +44,11 @@ pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
 pub use self::relabel::{
     Asked, RelabelPlan, Relabeling, Verified, first_goal_questions, relabel_runs, relabelable,
 };
+#[cfg(feature = "parquet")]
+pub use self::release::{ReleaseConfig, release};
 pub use self::replay::{ReplayConfig, Replaying, replay, replayable};
 pub use self::review::{Stratum, read_review, record_review, review_sample};
+pub use self::selection::{Deduplicate, LeftOut, Selection};
 pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
 pub use self::worlds::Opener;
@@ -97,6 +103,14 @@ pub enum PipelineError {
         /// The file.
         path: std::path::PathBuf,
     },
+    /// A release would hold runs that nobody has said the licence of.
+    #[error("{count} runs have an unknown licence, `{example}` for one")]
+    UnknownLicence {
+        /// How many.
+        count: u64,
+        /// The first of them.
+        example: crate::id::TrajectoryId,
+    },
     /// A file or folder could not be written.
     #[error("cannot write {}", path.display())]
     Io {
@@ -131,7 +145,11 @@ pub fn run(
         judged = Some(judge_runs(store, plan, config.now, reporter)?);
     }
     let replaying = replay::replay_known(store, opener, config, reporter)?;
+    let relabeling = relabel::relabel_new(store, opener, config, reporter)?;
     let outlets = write_outlets(store, Some(&imported), config, reporter)?;
     let summary = summarize(store, &imported, Some(&diagnosing), Some(&outlets))?;
-    Ok((Summary { replayed: replaying.new, judged, ..summary }, imported))
+    Ok((
+        Summary { replayed: replaying.new, relabeled: relabeling.accepted.values().sum(), judged, ..summary },
+        imported,
+    ))
 }

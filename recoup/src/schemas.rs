@@ -15,6 +15,8 @@ use crate::answers::{
 use crate::artifact::{Artifact, Body, pretty};
 use crate::evaluation::attribution::Attribution;
 use crate::exporters::Manifest;
+#[cfg(feature = "parquet")]
+use crate::exporters::release::Release;
 use crate::id::Hash;
 use crate::json::Json;
 use crate::models::Estimate;
@@ -79,6 +81,8 @@ fn the_schemas_are_those_of_the_types() {
         ("labelling", artifact::<Labelled>()),
         ("exported", artifact::<Exported<'_>>()),
         ("exported_rows", artifact::<ExportedRows<'_>>()),
+        #[cfg(feature = "parquet")]
+        ("release", artifact::<Release>()),
         ("attribution", artifact::<Attribution>()),
         ("flip_agreement", artifact::<FlipAgreement>()),
         ("relabeling", artifact::<Relabeling>()),

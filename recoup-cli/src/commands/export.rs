@@ -6,7 +6,7 @@ use recoup::answers::{Exported, ExportedRows};
 use recoup::exporters::trl_tokenized::{self, TrlTokenized};
 use recoup::exporters::{Exporter, atif, training};
 use recoup::id::TrajectoryId;
-use recoup::pipeline::{export_atif, export_rows};
+use recoup::pipeline::{ContentSettings, export_atif, export_rows};
 use recoup::store::{Filter, Page, Store};
 
 use super::{chat_format, ls, preview, project};
@@ -84,7 +84,8 @@ fn rows(
     let mut wanted = training(&flags.format, made);
     wanted.retain(|training| flags.view.as_deref().is_none_or(|view| view == training.view.name()));
     let threads = settings.threads;
-    let content = settings.content();
+    let selection = settings.selection(&flags.selection)?;
+    let content = ContentSettings { selection, ..settings.content() };
     let manifests = export_rows(store, ids, &wanted, &flags.out, threads, &content, &mut progress)?;
     progress.finish();
     if printer.is_json() {

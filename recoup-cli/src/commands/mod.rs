@@ -18,6 +18,7 @@ mod panel;
 mod preview;
 mod project;
 pub(crate) mod relabel;
+pub(crate) mod release;
 pub(crate) mod replay;
 pub(crate) mod review;
 pub(crate) mod run;

@@ -23,9 +23,14 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     let known = environment::Known::of(&flags.worlds, settings)?;
     // Said before the work, not after it.
     pipeline::require_own(&settings.out)?;
+    let selection = settings.selection(&flags.selection)?;
     let mut store = project::create_or_open(settings)?;
+    if settings.is_split_strict(&flags.split) {
+        store.make_split_strict()?;
+    }
     let now = now();
-    let config = input.config(&now, settings, &settings.out);
+    let mut config = input.config(&now, settings, &settings.out);
+    config.settings.selection = selection;
     let panel = Panel::open(&flags.judge, settings, &store, printer)?;
     let mut refused = None;
     let mut progress = printer.progress();
@@ -100,6 +105,12 @@ fn say_done(summary: &Summary, settings: &Settings, printer: Printer) {
         printer.line(format_args!(
             "replayed {} in their environments; `recoup replay` says what that shows",
             runs(summary.replayed as usize)
+        ));
+    }
+    if summary.relabeled > 0 {
+        printer.line(format_args!(
+            "{} did achieve a goal of their own; `recoup relabel` says by what evidence",
+            runs(summary.relabeled as usize)
         ));
     }
     for (view, rows) in &summary.exported {

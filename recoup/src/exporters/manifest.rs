@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Exporter;
+use super::{Exporter, TokenCounts};
 use crate::artifact::Provenance;
 use crate::redaction::Kind;
 use crate::verdict::Side;
+use crate::views::Tally;
 
 /// Written as `<view>.manifest.json` beside `<view>.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,9 +27,14 @@ pub struct Manifest {
     pub train_with: BTreeMap<String, bool>,
     /// Rows written.
     pub rows: u64,
+    /// What rows of tokens count; absent where rows are text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenCounts>,
     /// Runs offered.
     #[serde(rename = "in")]
     pub runs_in: u64,
+    /// What the view built of them.
+    pub built: Tally,
     /// Runs that gave no example, by reason.
     pub excluded: BTreeMap<String, u64>,
     /// Examples that became no row, by reason.
@@ -58,7 +64,9 @@ impl Manifest {
             view: view.to_owned(),
             train_with: exporter.train_with().iter().map(setting).collect(),
             rows: 0,
+            tokens: None,
             runs_in: 0,
+            built: Tally::default(),
             excluded: BTreeMap::new(),
             refused: BTreeMap::new(),
             duplicates: 0,

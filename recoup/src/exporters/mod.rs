@@ -8,21 +8,32 @@
 
 pub mod atif;
 mod chat;
+#[cfg(feature = "parquet")]
+mod columns;
 mod manifest;
+#[cfg(feature = "parquet")]
+pub mod release;
+mod shape;
+mod tokens;
 mod trl_messages;
 mod trl_prompt_completion;
 #[cfg(feature = "templates")]
 pub mod trl_tokenized;
+#[cfg(feature = "templates")]
+mod windows;
 mod writer;
 
 use serde_json::Value;
 
 pub use self::manifest::Manifest;
+pub use self::tokens::TokenCounts;
 pub use self::trl_messages::TrlMessages;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
 pub use self::writer::{ExportError, ExportWriter};
 pub(crate) use self::writer::{PARTIAL, partial, place};
-use crate::views::{Example, StepMaskedSft, SuccessSft, View};
+use crate::views::{
+    DiagnosisSft, Example, HindsightSft, PreventionSft, RecoverySft, StepMaskedSft, SuccessSft, View,
+};
 
 /// Writes one format of training rows.
 pub trait Exporter: Sync {
@@ -38,7 +49,7 @@ pub trait Exporter: Sync {
     /// The rows of an example: one, unless the format carries it step by step.
     fn rows(&self, example: Example) -> Vec<Built> {
         let row = self.row(&example);
-        vec![Built { example, row }]
+        vec![Built { example, row, tokens: None }]
     }
 
     /// Whether a row is text that a reader could take a secret from; token ids are not, and who writes
@@ -63,6 +74,8 @@ pub struct Built {
     pub example: Example,
     /// Its row.
     pub row: Result<Value, Refusal>,
+    /// What of a row of tokens is counted.
+    pub tokens: Option<TokenCounts>,
 }
 
 /// A training file: a view, and the format that carries it exactly.
@@ -78,7 +91,11 @@ pub struct Training<'a> {
 /// out one kept step a row.
 pub const TRAINING: &[Training<'static>] = &[
     Training { view: &SuccessSft, exporter: &TrlMessages },
+    Training { view: &DiagnosisSft, exporter: &TrlPromptCompletion },
+    Training { view: &PreventionSft, exporter: &TrlPromptCompletion },
+    Training { view: &RecoverySft, exporter: &TrlPromptCompletion },
     Training { view: &StepMaskedSft, exporter: &TrlPromptCompletion },
+    Training { view: &HindsightSft, exporter: &TrlPromptCompletion },
 ];
 
 /// Names of all formats that can be written: of whole runs, then of training rows.

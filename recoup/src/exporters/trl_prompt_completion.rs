@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::chat::{chat_messages, tools_text};
-use super::{Exporter, Refusal};
+use super::{Built, Exporter, Refusal};
 use crate::trajectory::Role;
 use crate::views::Example;
 
@@ -30,6 +30,16 @@ impl Exporter for TrlPromptCompletion {
             return Err(Refusal::because("no-prompt"));
         }
         Ok(json!({"prompt": prompt, "completion": [completion], "tools": tools_text(example)}))
+    }
+
+    /// One row a learned message: what TRL learns of a row is its completion.
+    fn rows(&self, example: Example) -> Vec<Built> {
+        let steps = example.steps();
+        if steps.is_empty() {
+            let row = Err(Refusal::because("no-learned-message"));
+            return vec![Built { example, row, tokens: None }];
+        }
+        steps.into_iter().map(|example| Built { row: self.row(&example), example, tokens: None }).collect()
     }
 
     /// The messages of the first row say `train` (see [`super::TrlMessages`]).

@@ -15,7 +15,7 @@ use crate::artifact::Provenance;
 use crate::failpoint::{self, Failpoint};
 use crate::id::hexadecimal;
 use crate::redaction::{Redacted, leftovers};
-use crate::views::{Deduplicator, Exclusion};
+use crate::views::{Deduplicator, Exclusion, Tally};
 
 /// Why an export could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +98,12 @@ impl<'a> ExportWriter<'a> {
         Ok(())
     }
 
-    fn write(&mut self, Built { example, row }: Built) -> Result<(), ExportError> {
+    /// Counts what the view built.
+    pub fn count(&mut self, tally: &Tally) {
+        self.manifest.built.merge(tally);
+    }
+
+    fn write(&mut self, Built { example, row, tokens }: Built) -> Result<(), ExportError> {
         if !self.deduplicator.is_new(&example) {
             self.manifest.duplicates += 1;
             return Ok(());
@@ -126,6 +131,9 @@ impl<'a> ExportWriter<'a> {
             .write_all(line.as_bytes())
             .map_err(|source| ExportError::Io { path: self.rows_path.clone(), source })?;
         self.manifest.rows += 1;
+        if let Some(tokens) = tokens {
+            *self.manifest.tokens.get_or_insert_default() += tokens;
+        }
         let Manifest { licences, split, .. } = &mut self.manifest;
         *licences.entry(example.lineage.licence).or_default() += 1;
         *split.entry(example.lineage.side).or_default() += 1;

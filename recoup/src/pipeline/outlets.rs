@@ -6,6 +6,7 @@ mod folder;
 mod judges;
 mod load;
 mod pass;
+mod previews;
 mod replays;
 mod rows;
 
@@ -14,7 +15,7 @@ use std::path::Path;
 
 pub use self::folder::require_own;
 pub(super) use self::folder::{remove_partial, replace};
-use self::pass::pass;
+use self::pass::{Passed, pass};
 use self::replays::replay_row;
 use self::rows::{export_row, import_row};
 use super::{ContentSettings, Imported, PipelineConfig, PipelineError};
@@ -58,7 +59,8 @@ pub fn write_outlets(
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
     let mut writers = writers(TRAINING, config.out, &provenance)?;
-    let runs = pass(store, None, TRAINING, &config.settings.views, config.threads, &mut writers, reporter)?;
+    let Passed { runs, previews } =
+        pass(store, None, TRAINING, &config.settings, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
         title: TITLE.to_owned(),
@@ -66,7 +68,11 @@ pub fn write_outlets(
         provenance: provenance.clone(),
         import: imported.map(import_row),
         runs,
-        exports: manifests.iter().map(export_row).collect(),
+        exports: manifests
+            .iter()
+            .zip(previews)
+            .map(|(manifest, previews)| export_row(manifest, previews))
+            .collect(),
         replay: replay_row(store)?,
         judges: judges::judges(store)?,
         detectors: DETECTORS
@@ -108,7 +114,7 @@ pub fn export_rows(
     fs::create_dir_all(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
     let provenance = Provenance::new(settings.hash(), store.fingerprint()?.to_string());
     let mut writers = writers(training, out, &provenance)?;
-    pass(store, Some(ids), training, &settings.views, threads, &mut writers, reporter)?;
+    pass(store, Some(ids), training, settings, threads, &mut writers, reporter)?;
     Ok(writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?)
 }
 

@@ -36,6 +36,8 @@ pub struct Summary {
     pub unreadable: u64,
     /// Things that the records cannot carry.
     pub losses: u64,
+    /// New runs on no side of the split because they would join two.
+    pub excluded_by_split: u64,
     /// Lines of an outcome file that name no run.
     pub unmatched_outcomes: u64,
     /// Runs read, by outcome as it stands: with labels, outcome files and assumptions.
@@ -53,6 +55,8 @@ pub struct Summary {
     pub judged: Option<Diagnosing>,
     /// Failed runs replayed by this call because their environment is known.
     pub replayed: u64,
+    /// Failed runs that this call looked at and found a goal for which they did achieve.
+    pub relabeled: u64,
     /// Rows written, by view.
     pub exported: BTreeMap<String, u64>,
     /// The report's path, where one was asked for.
@@ -99,6 +103,7 @@ pub fn summarize(
         unrecognized: imported.unrecognized.len() as u64,
         unreadable: imported.problems.iter().filter(|problem| !problem.is_skip()).count() as u64,
         losses: stored.losses.values().sum(),
+        excluded_by_split: stored.excluded_by_split,
         unmatched_outcomes: imported.attached.unmatched.len() as u64,
         outcomes,
         blame: Party::ALL
@@ -110,6 +115,7 @@ pub fn summarize(
         diagnosed_new: diagnosing.map_or(0, |diagnosing| diagnosing.diagnosed),
         judged: None,
         replayed: 0,
+        relabeled: 0,
         exported: outlets
             .map(|outlets| {
                 outlets.manifests.iter().map(|manifest| (manifest.view.clone(), manifest.rows)).collect()

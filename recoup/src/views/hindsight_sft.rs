@@ -137,8 +137,10 @@ fn place(context: &mut [Arc<Message>], original: &str, goal: &str) -> Result<(),
     let at = context.iter().position(|message| message.role == Role::User);
     let at = at.ok_or(Exclusion::because("no-message-states-the-goal"))?;
     let mut parts = context[at].parts.clone();
-    let holds = |part: &Part| part.as_text().is_some_and(|text| !original.is_empty() && text.contains(original));
-    let place = parts.iter().position(holds).or_else(|| parts.iter().position(|part| part.as_text().is_some()));
+    let holds =
+        |part: &Part| part.as_text().is_some_and(|text| !original.is_empty() && text.contains(original));
+    let place =
+        parts.iter().position(holds).or_else(|| parts.iter().position(|part| part.as_text().is_some()));
     let place = place.ok_or(Exclusion::because("no-message-states-the-goal"))?;
     let text = parts[place].as_text().unwrap_or_default();
     let text = if holds(&parts[place]) { text.replace(original, goal) } else { goal.to_owned() };

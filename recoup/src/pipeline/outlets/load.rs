@@ -1,13 +1,15 @@
 //! A run as the outlets get it: loaded with what was decided about it, then redacted as a whole.
 
-use crate::id::VerdictId;
+use crate::id::{TaskKey, VerdictId};
 use crate::json::Json;
+use crate::pipeline::siblings::successes;
 use crate::redaction::{Redacted, redact, redact_beside, redact_text};
 use crate::replay::REPLAY_VERSION;
 use crate::store::{Row, Store, StoreError};
-use crate::trajectory::{Status, Trajectory};
+use crate::trajectory::{Node, Status, Trajectory};
 use crate::verdict::{
-    Arm, Blame, Candidate, Content, Diagnosis, FailureClass, Finding, Quote, ReplayPair, Review, Sweep,
+    Acceptance, Arm, Blame, Candidate, Content, Diagnosis, FailureClass, FinalAnswer, Finding, Quote,
+    Relabel, ReplayPair, Review, Sweep,
 };
 use crate::views::{Fork, ForkBranch};
 
@@ -22,7 +24,17 @@ pub(super) struct Loaded {
     pub sweep: Option<Sweep>,
     reviews: Vec<Review>,
     forks: Vec<LoadedFork>,
+    siblings: Vec<Trajectory>,
+    relabel: Option<(VerdictId, Relabel)>,
+    shuffled: Option<String>,
 }
+
+/// Goals that runs achieved in hindsight, each with its task, in import order.
+pub(super) struct Goals(Vec<(TaskKey, String)>);
+
+/// The successful runs of the task that was asked for last: runs of one task often follow each other.
+#[derive(Default)]
+pub(super) struct Siblings(Option<(TaskKey, Vec<Trajectory>)>);
 
 /// A replay pair and the runs that its arms' first continuations became.
 struct LoadedFork {
@@ -39,10 +51,38 @@ pub(super) struct Cleared {
     pub diagnosis: Option<Diagnosis>,
     pub reviews: Vec<Review>,
     pub forks: Vec<Fork>,
+    pub siblings: Vec<Trajectory>,
+    pub relabel: Option<(VerdictId, Relabel)>,
+    pub shuffled: Option<String>,
+}
+
+impl Goals {
+    /// All of a project.
+    pub(super) fn read(store: &Store) -> Result<Self, StoreError> {
+        let mut goals = Vec::new();
+        for (task, verdict) in store.of_kind("relabel")? {
+            if let Content::Relabel(relabel) = verdict.content
+                && relabel.accepted.is_some()
+                && !relabel.blind
+            {
+                goals.push((task, relabel.goal));
+            }
+        }
+        Ok(Self(goals))
+    }
+
+    /// The goal of a run of another task, drawn by the hash of this one.
+    fn of_another(&self, run: &Trajectory) -> Option<String> {
+        let drawn = u64::from_le_bytes(*run.id.0.0.first_chunk()?);
+        let start = (drawn % (self.0.len() as u64).max(1)) as usize;
+        let from = self.0.iter().cycle().skip(start).take(self.0.len());
+        let mut others = from.filter(|(task, _)| *task != run.task.key);
+        others.next().map(|(_, goal)| goal.clone())
+    }
 }
 
 impl Loaded {
-    pub(super) fn read(store: &Store, row: Row) -> Result<Self, StoreError> {
+    pub(super) fn read(store: &Store, row: Row, goals: &Goals) -> Result<Self, StoreError> {
         let run = store.effective(row.id)?;
         let current = |kind| store.current(row.id, kind);
         let mut loaded = Self {
@@ -53,6 +93,9 @@ impl Loaded {
             sweep: None,
             reviews: Vec::new(),
             forks: Vec::new(),
+            siblings: Vec::new(),
+            relabel: None,
+            shuffled: None,
             row: row.clone(),
             run,
         };
@@ -80,6 +123,16 @@ impl Loaded {
                 }
             }
             loaded.replays(store)?;
+            loaded.relabel =
+                store.of_run(row.id, "relabel")?.into_iter().find_map(|verdict| match verdict.content {
+                    Content::Relabel(relabel) if relabel.accepted.is_some() && !relabel.blind => {
+                        Some((verdict.id, relabel))
+                    }
+                    _ => None,
+                });
+            if loaded.relabel.is_some() {
+                loaded.shuffled = goals.of_another(&loaded.run);
+            }
         }
         if loaded.diagnosis.is_none()
             && let Some(Content::Findings(found)) = current("findings")?.map(|verdict| verdict.content)
@@ -126,10 +179,28 @@ impl Loaded {
         Ok(())
     }
 
+    /// Adds the successful runs of a failure's task that share its messages byte for byte up to a turn of the
+    /// policy where they part.
+    pub(super) fn add_siblings(&mut self, store: &Store, known: &mut Siblings) -> Result<(), StoreError> {
+        if self.run.outcome().status != Status::Failure {
+            return Ok(());
+        }
+        let task = &self.run.task.key;
+        if known.0.as_ref().is_none_or(|(last, _)| last != task) {
+            known.0 = Some((task.clone(), successes(store, task)?));
+        }
+        for sibling in known.0.iter().flat_map(|(_, runs)| runs) {
+            if parts_at_a_turn(&self.run, sibling) && store.row(sibling.id)?.split == self.row.split {
+                self.siblings.push(sibling.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Every run that this one brings into memory.
     pub(super) fn runs(&self) -> impl Iterator<Item = &Trajectory> {
         let branches = self.forks.iter().flat_map(|fork| &fork.branches);
-        std::iter::once(&self.run).chain(branches.map(|(_, run)| run))
+        std::iter::once(&self.run).chain(branches.map(|(_, run)| run)).chain(&self.siblings)
     }
 
     /// Redacts the run, and beside it everything that speaks of it or goes on from it.
@@ -137,8 +208,23 @@ impl Loaded {
         let mut redacted = redact(&self.run);
         let diagnosis = self.diagnosis.as_ref().map(|diagnosis| clear_diagnosis(diagnosis, &mut redacted));
         let forks = self.forks.iter().map(|fork| fork.clear(&mut redacted)).collect();
-        Cleared { redacted, diagnosis, reviews: self.reviews.clone(), forks }
+        let beside = |run| redact_beside(run, redacted.placeholders.clone()).trajectory;
+        let siblings = self.siblings.iter().map(beside).collect();
+        let relabel = self.relabel.as_ref().map(|(id, relabel)| (*id, clear_relabel(relabel, &mut redacted)));
+        let shuffled = self.shuffled.as_ref().map(|goal| redact_text(goal, &mut redacted.placeholders));
+        Cleared { redacted, diagnosis, reviews: self.reviews.clone(), forks, siblings, relabel, shuffled }
     }
+}
+
+/// Whether two runs show the same up to a turn of the policy, and differ there.
+fn parts_at_a_turn(run: &Trajectory, sibling: &Trajectory) -> bool {
+    let (ours, theirs) = (run.main_branch(), sibling.main_branch());
+    let mut pairs = ours.nodes().zip(theirs.nodes());
+    let differ = |ours: &Node, theirs: &Node| {
+        (ours.role, &ours.agent, &ours.parts) != (theirs.role, &theirs.agent, &theirs.parts)
+    };
+    let parting = pairs.find(|((_, ours), (_, theirs))| differ(ours, theirs));
+    parting.is_some_and(|((_, ours), (_, theirs))| ours.occurrence.sampled && theirs.occurrence.sampled)
 }
 
 impl LoadedFork {
@@ -157,6 +243,26 @@ impl LoadedFork {
                 .map(|candidate| redact_text(&candidate.rationale, &mut redacted.placeholders)),
             branches,
         }
+    }
+}
+
+/// What a view shows of a goal: its words and the answer to it. Its claims stay behind.
+fn clear_relabel(relabel: &Relabel, redacted: &mut Redacted) -> Relabel {
+    let mut clear = |text: &str| redact_text(text, &mut redacted.placeholders);
+    let accepted = relabel.accepted.as_ref().map(|accepted| Acceptance {
+        answer: match &accepted.answer {
+            FinalAnswer::Kept { node } => FinalAnswer::Kept { node: *node },
+            FinalAnswer::Composed { text } => FinalAnswer::Composed { text: clear(text) },
+        },
+        ..accepted.clone()
+    });
+    Relabel {
+        goal: clear(&relabel.goal),
+        claims: Vec::new(),
+        specification: None,
+        accepted,
+        rejected: None,
+        ..relabel.clone()
     }
 }
 
