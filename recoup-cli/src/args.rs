@@ -661,7 +661,7 @@ pub(crate) struct RelabelArgs {
     /// Most runs to relabel
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
-    /// Seed of the choice of runs that a goal must stand out among, where there are more than 2,000
+    /// Seed of the choice of runs that a goal must stand out among, where there are more than 1,000
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     #[command(flatten)]

@@ -183,6 +183,8 @@ impl ViewArgs {
             prevention_target: self.prevention_target.unwrap_or(file.prevention_target),
             after_recovery: self.after_recovery || file.after_recovery,
             sibling_pairs: self.sibling_pairs || file.sibling_pairs,
+            one_judge: file.one_judge,
+            synthetic_answers: file.synthetic_answers,
         }
     }
 }
@@ -200,7 +202,7 @@ fn read_file(named: Option<&Path>) -> Result<File, Failure> {
                 "known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, \
                  `licence`, `split`; in `[selection]` `leave_out`, `deduplicate`, `contaminated`; in `[environments]`, \
                  names and folders; in `[views]` `diagnosis_answer`, `prevention_target`, `after_recovery`, \
-                 `sibling_pairs`; in `[models]` {}",
+                 `sibling_pairs`, `one_judge`, `synthetic_answers`; in `[models]` {}",
                 ModelsSection::KEYS
             ))
     })

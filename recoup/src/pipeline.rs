@@ -3,7 +3,7 @@
 //! ```text
 //! sources ─ import ─▶ store ─ attach outcomes ─▶ diagnose ─▶ store ─ outlets ─▶ report, training files
 //!                                                             │ ▲
-//!                                        environments ─▶ replay ┘
+//!                                environments ─▶ replay, relabel ┘
 //! ```
 //!
 //! Each stage does only what is new: an import knows the runs it has, the diagnosis the tasks it has
@@ -146,7 +146,11 @@ pub fn run(
         judged = Some(judge_runs(store, plan, config.now, reporter)?);
     }
     let replaying = replay::replay_known(store, opener, config, reporter)?;
+    let relabeling = relabel::relabel_new(store, opener, config, reporter)?;
     let outlets = write_outlets(store, Some(&imported), config, reporter)?;
     let summary = summarize(store, &imported, Some(&diagnosing), Some(&outlets))?;
-    Ok((Summary { replayed: replaying.new, judged, ..summary }, imported))
+    Ok((
+        Summary { replayed: replaying.new, relabeled: relabeling.accepted.values().sum(), judged, ..summary },
+        imported,
+    ))
 }

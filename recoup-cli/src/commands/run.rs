@@ -109,6 +109,12 @@ fn say_done(summary: &Summary, settings: &Settings, printer: Printer) {
             runs(summary.replayed as usize)
         ));
     }
+    if summary.relabeled > 0 {
+        printer.line(format_args!(
+            "{} did achieve a goal of their own; `recoup relabel` says by what evidence",
+            runs(summary.relabeled as usize)
+        ));
+    }
     for (view, rows) in &summary.exported {
         let path = settings.out.join(format!("{view}.jsonl"));
         printer.line(format_args!("training file: {} ({rows} rows)", path.display()));

@@ -31,7 +31,9 @@ pub use self::trl_messages::TrlMessages;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
 pub use self::writer::{ExportError, ExportWriter};
 pub(crate) use self::writer::{PARTIAL, partial, place};
-use crate::views::{DiagnosisSft, Example, PreventionSft, RecoverySft, StepMaskedSft, SuccessSft, View};
+use crate::views::{
+    DiagnosisSft, Example, HindsightSft, PreventionSft, RecoverySft, StepMaskedSft, SuccessSft, View,
+};
 
 /// Writes one format of training rows.
 pub trait Exporter: Sync {
@@ -93,6 +95,7 @@ pub const TRAINING: &[Training<'static>] = &[
     Training { view: &PreventionSft, exporter: &TrlPromptCompletion },
     Training { view: &RecoverySft, exporter: &TrlPromptCompletion },
     Training { view: &StepMaskedSft, exporter: &TrlPromptCompletion },
+    Training { view: &HindsightSft, exporter: &TrlPromptCompletion },
 ];
 
 /// Names of all formats that can be written: of whole runs, then of training rows.

@@ -14,7 +14,7 @@ const K1: f64 = 1.2;
 /// How far a document's length counts.
 const B: f64 = 0.75;
 /// Bytes of a document that are read.
-const DOCUMENT_MAX: usize = 48 << 10;
+const DOCUMENT_MAX: usize = 24 << 10;
 
 /// Documents, by term.
 #[derive(Default)]

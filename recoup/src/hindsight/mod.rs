@@ -16,6 +16,7 @@ pub mod answer;
 mod bm25;
 mod check;
 pub mod corpus;
+mod echo;
 pub mod episode;
 pub mod facts;
 pub mod gates;
@@ -28,4 +29,5 @@ pub mod templates;
 mod tokens;
 
 pub use self::check::World;
+pub use self::echo::echoes;
 pub use self::relabel::{HINDSIGHT_VERSION, RelabelConfig, Relabeled, Subject, is_candidate, relabel};

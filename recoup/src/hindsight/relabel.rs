@@ -64,8 +64,8 @@ pub struct Relabeled {
 
 /// Whether a run is one to relabel: it failed by the agent's own fault, and not so badly that nothing is learned
 /// from it. Whether it could still have been saved does not matter: the goal changes, not the run.
-pub fn is_candidate(run: &Trajectory, blame: Option<&Blame>, class: Option<&FailureClass>) -> bool {
-    run.outcome().status == Status::Failure
+pub fn is_candidate(outcome: Status, blame: Option<&Blame>, class: Option<&FailureClass>) -> bool {
+    outcome == Status::Failure
         && blame.is_some_and(|blame| blame.party == Party::Agent && !blame.suspected)
         && class.is_some_and(|class| class.loss_weight > 0.0)
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::PipelineConfig;
 use super::judge::Meter;
 use super::worlds::{Opener, Worlds};
 use crate::hindsight::corpus::Corpus;
@@ -20,10 +21,14 @@ use crate::store::{Filter, Page, Store, StoreError};
 use crate::trajectory::{Status, Trajectory};
 use crate::verdict::{Content, Evidence, Relabel, Verdict};
 
+/// The stage's name in the project.
+const STAGE: &str = "relabel";
 /// Runs of a batch, for each thread.
 const BATCH: usize = 16;
-/// Runs among which a goal must stand out; of more, those whose hashes come first.
-const CORPUS_MAX: usize = 2_000;
+/// Runs that are held against each other at a time.
+const TOGETHER: usize = 500;
+/// Runs among which a goal must stand out, those together with it included; of more, those whose hashes come first.
+const CORPUS_MAX: usize = 1_000;
 /// Standard deviations of a 95 % interval.
 const Z: f64 = 1.96;
 
@@ -131,14 +136,17 @@ pub fn relabelable(store: &Store) -> Result<Vec<TrajectoryId>, StoreError> {
     let failed = Filter { outcome: Some(Status::Failure.as_str().to_owned()), ..Filter::default() };
     let mut ids = Vec::new();
     for row in store.list(&failed, Page::ALL)? {
-        if let Some(id) = candidate(store, row.id)? {
-            ids.push(id);
+        if is_relabelable(store, row.id)? {
+            ids.push(row.id);
         }
     }
     Ok(ids)
 }
 
-fn candidate(store: &Store, id: TrajectoryId) -> Result<Option<TrajectoryId>, StoreError> {
+fn is_relabelable(store: &Store, id: TrajectoryId) -> Result<bool, StoreError> {
+    if store.row(id)?.outcome != Status::Failure.as_str() {
+        return Ok(false);
+    }
     let blame = match store.current(id, "blame")?.map(|verdict| verdict.content) {
         Some(Content::Blame(blame)) => Some(blame),
         _ => None,
@@ -147,18 +155,46 @@ fn candidate(store: &Store, id: TrajectoryId) -> Result<Option<TrajectoryId>, St
         Some(Content::FailureClass(class)) => Some(class),
         _ => None,
     };
-    // Loading a run costs more than reading its verdicts.
-    if blame.is_none() || class.is_none() {
-        return Ok(None);
-    }
-    let run = store.effective(id)?;
-    Ok(is_candidate(&run, blame.as_ref(), class.as_ref()).then_some(id))
+    Ok(is_candidate(Status::Failure, blame.as_ref(), class.as_ref()))
+}
+
+/// The main job's relabeling: runs that nobody has relabeled yet, offline.
+///
+/// # Errors
+/// When the store fails; groups that were finished stay finished.
+pub(super) fn relabel_new(
+    store: &mut Store,
+    opener: Opener<'_>,
+    config: &PipelineConfig<'_>,
+    reporter: &mut dyn Reporter,
+) -> Result<Relabeling, StoreError> {
+    let groups = store.pending(STAGE, HINDSIGHT_VERSION)?;
+    let only = groups.iter().flat_map(|group| group.runs.iter().copied()).collect();
+    let plan = RelabelPlan {
+        config: RelabelConfig::default(),
+        only: Some(only),
+        limit: None,
+        seed: 0,
+        opener,
+        threads: config.threads,
+        now: config.now,
+        judges: None,
+    };
+    let done = relabel_runs(store, &plan, reporter)?;
+    store.mark_done(STAGE, HINDSIGHT_VERSION, &groups)?;
+    Ok(done)
 }
 
 fn chosen(store: &Store, plan: &RelabelPlan<'_>) -> Result<Vec<TrajectoryId>, StoreError> {
     let mut ids = match &plan.only {
         Some(only) => {
-            only.iter().filter_map(|id| candidate(store, *id).transpose()).collect::<Result<_, _>>()?
+            let mut ids = Vec::new();
+            for id in only {
+                if is_relabelable(store, *id)? {
+                    ids.push(*id);
+                }
+            }
+            ids
         }
         None => relabelable(store)?,
     };
@@ -175,13 +211,7 @@ pub fn relabel_runs(
     plan: &RelabelPlan<'_>,
     reporter: &mut dyn Reporter,
 ) -> Result<Relabeling, StoreError> {
-    let mut ids = match &plan.only {
-        Some(only) => {
-            only.iter().filter_map(|id| candidate(store, *id).transpose()).collect::<Result<_, _>>()?
-        }
-        None => relabelable(store)?,
-    };
-    ids.truncate(plan.limit.unwrap_or(usize::MAX));
+    let ids = chosen(store, plan)?;
     reporter.stage("relabel", Some(ids.len() as u64));
     let mut counts = Counts::default();
     let before = plan.judges.as_ref().map(|asked| (asked.meter)());
@@ -196,12 +226,12 @@ pub fn relabel_runs(
         }
     }
     reporter.advance((ids.len() - waiting.len()) as u64);
-    if !waiting.is_empty() {
-        let (corpus, documents) = corpus(store, &waiting, plan.seed)?;
-        let mut worlds = Worlds::new(plan.opener, None);
+    let mut worlds = Worlds::new(plan.opener, None);
+    for together in waiting.chunks(TOGETHER) {
+        let (corpus, documents) = corpus(store, together, plan.seed)?;
         // Who asks models waits for them most of the time.
         let threads = plan.judges.as_ref().map_or(plan.threads, |asked| asked.in_flight).max(1);
-        for batch in waiting.chunks(BATCH * threads) {
+        for batch in together.chunks(BATCH * threads) {
             let mut work: Vec<Trajectory> = Vec::with_capacity(batch.len());
             for id in batch {
                 let run = store.effective(*id)?;

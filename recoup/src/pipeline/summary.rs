@@ -55,6 +55,8 @@ pub struct Summary {
     pub judged: Option<Diagnosing>,
     /// Failed runs replayed by this call because their environment is known.
     pub replayed: u64,
+    /// Failed runs that this call looked at and found a goal for which they did achieve.
+    pub relabeled: u64,
     /// Rows written, by view.
     pub exported: BTreeMap<String, u64>,
     /// Runs that gave no row, by view and reason.
@@ -115,6 +117,7 @@ pub fn summarize(
         diagnosed_new: diagnosing.map_or(0, |diagnosing| diagnosing.diagnosed),
         judged: None,
         replayed: 0,
+        relabeled: 0,
         exported: outlets
             .map(|outlets| {
                 outlets.manifests.iter().map(|manifest| (manifest.view.clone(), manifest.rows)).collect()

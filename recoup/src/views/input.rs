@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::{Evidence, Example, Exclusion, Lineage, Message, Segment, View, ViewSettings};
 use crate::id::VerdictId;
 use crate::trajectory::{Node, Role, Status, Trajectory};
-use crate::verdict::{Arm, Blame, Decision, Diagnosis, FailureClass, Party, ReplayPair, Review, Side, Sweep};
+use crate::verdict::{
+    Arm, Blame, Decision, Diagnosis, FailureClass, Party, Relabel, ReplayPair, Review, Side, Sweep,
+};
 
 /// A run and what was decided about it.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +30,21 @@ pub struct ViewInput<'a> {
     /// Successful runs of its task that share its messages up to a turn of the policy where they part. Empty unless
     /// [`ViewSettings::sibling_pairs`].
     pub siblings: &'a [Trajectory],
+    /// The goal that it achieved in hindsight.
+    pub relabels: Relabels<'a>,
     /// Its side of the split.
     pub side: Side,
     /// What the project chose.
     pub settings: &'a ViewSettings,
+}
+
+/// What hindsight has made of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Relabels<'a> {
+    /// The accepted goal with its verdict, redacted.
+    pub accepted: Option<&'a (VerdictId, Relabel)>,
+    /// The accepted goal of a run of another task, redacted: for the control of shuffled goals.
+    pub shuffled: Option<&'a str>,
 }
 
 /// A replay pair with the runs that its arms' first continuations became.
@@ -70,6 +83,7 @@ impl<'a> ViewInput<'a> {
             forks: &[],
             sweep: None,
             siblings: &[],
+            relabels: Relabels::default(),
             side,
             settings,
         }

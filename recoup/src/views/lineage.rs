@@ -45,6 +45,8 @@ pub enum Evidence {
     Replay,
     /// Another run of the task that went the other way from the very same state.
     Sibling,
+    /// A goal that the run achieved in hindsight.
+    Hindsight,
     /// Attempts of one search that went different ways from the very same state.
     Tree,
 }
@@ -57,6 +59,7 @@ impl Evidence {
             Self::Diagnosis => "diagnosis",
             Self::Replay => "replay",
             Self::Sibling => "sibling",
+            Self::Hindsight => "hindsight",
             Self::Tree => "tree",
         }
     }

@@ -15,6 +15,9 @@ mod diagnosis_sft;
 mod example;
 #[cfg(test)]
 mod fixture;
+mod goal_contrast;
+mod hindsight_controls;
+mod hindsight_sft;
 mod input;
 mod kto;
 mod lineage;
@@ -33,7 +36,10 @@ mod turn;
 pub use self::deduplicator::Deduplicator;
 pub use self::diagnosis_sft::DiagnosisSft;
 pub use self::example::{Example, Message, Objective, Pair, Sampled, Segment, StepLabel};
-pub use self::input::{Fork, ForkBranch, ViewInput};
+pub use self::goal_contrast::GoalContrast;
+pub use self::hindsight_controls::{FailureSft, ShuffledSft};
+pub use self::hindsight_sft::HindsightSft;
+pub use self::input::{Fork, ForkBranch, Relabels, ViewInput};
 pub use self::kto::Kto;
 pub use self::lineage::{Evidence, Lineage};
 pub use self::preference::Preference;
@@ -71,6 +77,10 @@ pub const VIEWS: &[&dyn View] = &[
     &Preference,
     &Kto,
     &ProcessReward,
+    &HindsightSft,
+    &GoalContrast,
+    &FailureSft,
+    &ShuffledSft,
 ];
 
 /// Why a run is in no example of a view.

@@ -17,6 +17,10 @@ pub struct ViewSettings {
     pub after_recovery: bool,
     /// Whether `preference` also pairs runs of one task whose earlier messages are byte for byte the same.
     pub sibling_pairs: bool,
+    /// Whether goals that one judge alone accepted are learned under.
+    pub one_judge: bool,
+    /// Whether final answers composed of facts are learned, where a run's own does not satisfy its new goal.
+    pub synthetic_answers: bool,
 }
 
 /// What a diagnosis says.

@@ -43,6 +43,7 @@ mod habits;
 mod harness;
 
 /// Fixture folders: `fixtures/importers/<format>/<case>/input.*` against the snapshot beside it.
+mod hindsight;
 mod importer_fixtures;
 
 /// Inspect archives, built here: packed members, hostile names, damage, limits.

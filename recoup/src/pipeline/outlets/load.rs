@@ -8,7 +8,8 @@ use crate::replay::REPLAY_VERSION;
 use crate::store::{Row, Store, StoreError};
 use crate::trajectory::{Node, Status, Trajectory};
 use crate::verdict::{
-    Arm, Blame, Candidate, Content, Diagnosis, FailureClass, Finding, Quote, ReplayPair, Review, Sweep,
+    Acceptance, Arm, Blame, Candidate, Content, Diagnosis, FailureClass, FinalAnswer, Finding, Quote,
+    Relabel, ReplayPair, Review, Sweep,
 };
 use crate::views::{Fork, ForkBranch};
 
@@ -24,7 +25,12 @@ pub(super) struct Loaded {
     reviews: Vec<Review>,
     forks: Vec<LoadedFork>,
     siblings: Vec<Trajectory>,
+    relabel: Option<(VerdictId, Relabel)>,
+    shuffled: Option<String>,
 }
+
+/// Goals that runs achieved in hindsight, each with its task, in import order.
+pub(super) struct Goals(Vec<(TaskKey, String)>);
 
 /// The successful runs of the task that was asked for last: runs of one task often follow each other.
 #[derive(Default)]
@@ -46,10 +52,37 @@ pub(super) struct Cleared {
     pub reviews: Vec<Review>,
     pub forks: Vec<Fork>,
     pub siblings: Vec<Trajectory>,
+    pub relabel: Option<(VerdictId, Relabel)>,
+    pub shuffled: Option<String>,
+}
+
+impl Goals {
+    /// All of a project.
+    pub(super) fn read(store: &Store) -> Result<Self, StoreError> {
+        let mut goals = Vec::new();
+        for (task, verdict) in store.of_kind("relabel")? {
+            if let Content::Relabel(relabel) = verdict.content
+                && relabel.accepted.is_some()
+                && !relabel.blind
+            {
+                goals.push((task, relabel.goal));
+            }
+        }
+        Ok(Self(goals))
+    }
+
+    /// The goal of a run of another task, drawn by the hash of this one.
+    fn of_another(&self, run: &Trajectory) -> Option<String> {
+        let drawn = u64::from_le_bytes(*run.id.0.0.first_chunk()?);
+        let start = (drawn % (self.0.len() as u64).max(1)) as usize;
+        let from = self.0.iter().cycle().skip(start).take(self.0.len());
+        let mut others = from.filter(|(task, _)| *task != run.task.key);
+        others.next().map(|(_, goal)| goal.clone())
+    }
 }
 
 impl Loaded {
-    pub(super) fn read(store: &Store, row: Row) -> Result<Self, StoreError> {
+    pub(super) fn read(store: &Store, row: Row, goals: &Goals) -> Result<Self, StoreError> {
         let run = store.effective(row.id)?;
         let current = |kind| store.current(row.id, kind);
         let mut loaded = Self {
@@ -61,6 +94,8 @@ impl Loaded {
             reviews: Vec::new(),
             forks: Vec::new(),
             siblings: Vec::new(),
+            relabel: None,
+            shuffled: None,
             row: row.clone(),
             run,
         };
@@ -88,6 +123,16 @@ impl Loaded {
                 }
             }
             loaded.replays(store)?;
+            loaded.relabel =
+                store.of_run(row.id, "relabel")?.into_iter().find_map(|verdict| match verdict.content {
+                    Content::Relabel(relabel) if relabel.accepted.is_some() && !relabel.blind => {
+                        Some((verdict.id, relabel))
+                    }
+                    _ => None,
+                });
+            if loaded.relabel.is_some() {
+                loaded.shuffled = goals.of_another(&loaded.run);
+            }
         }
         if loaded.diagnosis.is_none()
             && let Some(Content::Findings(found)) = current("findings")?.map(|verdict| verdict.content)
@@ -170,7 +215,9 @@ impl Loaded {
         let forks = self.forks.iter().map(|fork| fork.clear(&mut redacted)).collect();
         let beside = |run| redact_beside(run, redacted.placeholders.clone()).trajectory;
         let siblings = self.siblings.iter().map(beside).collect();
-        Cleared { redacted, diagnosis, reviews: self.reviews.clone(), forks, siblings }
+        let relabel = self.relabel.as_ref().map(|(id, relabel)| (*id, clear_relabel(relabel, &mut redacted)));
+        let shuffled = self.shuffled.as_ref().map(|goal| redact_text(goal, &mut redacted.placeholders));
+        Cleared { redacted, diagnosis, reviews: self.reviews.clone(), forks, siblings, relabel, shuffled }
     }
 }
 
@@ -201,6 +248,26 @@ impl LoadedFork {
                 .map(|candidate| redact_text(&candidate.rationale, &mut redacted.placeholders)),
             branches,
         }
+    }
+}
+
+/// What a view shows of a goal: its words and the answer to it. Its claims stay behind.
+fn clear_relabel(relabel: &Relabel, redacted: &mut Redacted) -> Relabel {
+    let mut clear = |text: &str| redact_text(text, &mut redacted.placeholders);
+    let accepted = relabel.accepted.as_ref().map(|accepted| Acceptance {
+        answer: match &accepted.answer {
+            FinalAnswer::Kept { node } => FinalAnswer::Kept { node: *node },
+            FinalAnswer::Composed { text } => FinalAnswer::Composed { text: clear(text) },
+        },
+        ..accepted.clone()
+    });
+    Relabel {
+        goal: clear(&relabel.goal),
+        claims: Vec::new(),
+        specification: None,
+        accepted,
+        rejected: None,
+        ..relabel.clone()
     }
 }
 

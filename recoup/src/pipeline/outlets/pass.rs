@@ -1,6 +1,6 @@
 //! One pass over runs: each is loaded once, redacted once, and shown to every view and its exporter.
 
-use super::load::{Cleared, Loaded, Siblings};
+use super::load::{Cleared, Goals, Loaded, Siblings};
 use super::previews::preview;
 use super::rows::run_row;
 use crate::exporters::{Built, ExportWriter, Training};
@@ -14,7 +14,7 @@ use crate::report::{Preview, RunRow};
 use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Store};
 use crate::verdict::Side;
-use crate::views::{Exclusion, Tally, ViewInput};
+use crate::views::{Exclusion, Relabels, Tally, ViewInput};
 
 /// Text of one parallel batch of runs, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
@@ -60,6 +60,7 @@ pub(super) fn pass(
     reporter.stage("write", Some(total));
     let mut passed = Passed { runs: Vec::new(), previews: vec![Vec::new(); training.len()] };
     let mut siblings = Siblings::default();
+    let goals = Goals::read(store)?;
     let mut selector = Selector::new(&settings.selection, store, training.len())?;
     let mut offset = 0;
     loop {
@@ -78,7 +79,7 @@ pub(super) fn pass(
         let mut bytes = 0;
         let mut page = page.into_iter().peekable();
         while let Some(row) = page.next() {
-            let mut loaded = Loaded::read(store, row)?;
+            let mut loaded = Loaded::read(store, row, &goals)?;
             if settings.views.sibling_pairs {
                 loaded.add_siblings(store, &mut siblings)?;
                 loaded.retain_siblings(|run| selector.check(run, None).is_ok());
@@ -119,7 +120,7 @@ fn give(
     selector: &Selector<'_>,
     wanted: &[usize],
 ) -> Given {
-    let Cleared { mut redacted, diagnosis, reviews, forks, siblings } = loaded.clear();
+    let Cleared { mut redacted, diagnosis, reviews, forks, siblings, relabel, shuffled } = loaded.clear();
     let side = side(loaded.row.split.as_deref());
     let input = ViewInput {
         blame: loaded.blame.as_ref(),
@@ -129,6 +130,7 @@ fn give(
         forks: &forks,
         sweep: loaded.sweep.as_ref(),
         siblings: &siblings,
+        relabels: Relabels { accepted: relabel.as_ref(), shuffled: shuffled.as_deref() },
         ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), &settings.views)
     };
     let selected = selector.check(&loaded.run, loaded.row.native_id.as_deref());

@@ -1,0 +1,167 @@
+//! `hindsight_sft`: failed runs under a goal that they did achieve.
+//!
+//! The run is cut after the step that completed the goal; the goal stands where the original one stood. Every
+//! turn of the policy up to there is learned with `loss_weight × (c₁ + c₂)/2`, but for calls that failed and for
+//! words that speak of the original goal. The run's own last words are learned where they satisfy the goal. One
+//! composed of facts is left out, which is the same as masking it since nothing follows it, unless
+//! [`super::ViewSettings::synthetic_answers`] asks for it.
+
+use std::sync::Arc;
+
+use super::{Evidence, Example, Exclusion, Lineage, Message, Objective, Segment, View, ViewInput};
+use crate::hindsight::echoes;
+use crate::hindsight::episode::{Act, Episode};
+use crate::trajectory::{Part, Role};
+use crate::verdict::{self, Acceptance, FinalAnswer, Relabel};
+
+/// See the module.
+pub struct HindsightSft;
+
+impl View for HindsightSft {
+    fn name(&self) -> &'static str {
+        "hindsight_sft"
+    }
+
+    fn objective(&self) -> Objective {
+        Objective::TokenSum
+    }
+
+    fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
+        let relabeled = Relabeled::of(input)?;
+        let goal = relabeled.goal;
+        relabeled.example(self, input, goal).map(|example| vec![example])
+    }
+}
+
+/// A run with the goal that it achieved.
+pub(super) struct Relabeled<'a> {
+    pub(super) goal: &'a str,
+    relabel: &'a Relabel,
+    acceptance: &'a Acceptance,
+    weight: f64,
+}
+
+impl<'a> Relabeled<'a> {
+    /// # Errors
+    /// Where a run has no such goal, or none that may be learned under.
+    pub(super) fn of(input: &ViewInput<'a>) -> Result<Self, Exclusion> {
+        input.agents_failure()?;
+        let (_, relabel) = input.relabels.accepted.ok_or(Exclusion::because("no-achieved-goal"))?;
+        let acceptance = relabel.accepted.as_ref().ok_or(Exclusion::because("no-achieved-goal"))?;
+        if acceptance.evidence == verdict::Evidence::OneJudge && !input.settings.one_judge {
+            return Err(Exclusion::because("one-judge-alone"));
+        }
+        let weight = input.class.map_or(0.0, |class| class.loss_weight) * relabel.confidence();
+        if weight <= 0.0 {
+            return Err(Exclusion::because("weight-zero"));
+        }
+        Ok(Self { goal: &relabel.goal, relabel, acceptance, weight })
+    }
+
+    /// The cut run under a goal.
+    pub(super) fn example(
+        &self,
+        view: &dyn View,
+        input: &ViewInput<'_>,
+        goal: &str,
+    ) -> Result<Example, Exclusion> {
+        let (mut context, kept) = self.cut(input)?;
+        let original = &input.run.task.goal;
+        place(&mut context, original, goal)?;
+        let failed = failed_calls(input);
+        let mut segments = Vec::new();
+        for (index, message) in context.iter().enumerate() {
+            let is_failed = message.node.is_some_and(|node| failed.contains(&node));
+            if !input.is_learnable(message) || is_failed {
+                continue;
+            }
+            let own = message.segments(index).filter(|segment| {
+                let part = segment.part_path.first().and_then(|part| message.parts.get(*part));
+                part.is_some_and(|part| match part {
+                    Part::Text(_) | Part::Reasoning { .. } => {
+                        part.cited_text().is_some_and(|text| !echoes(text, original, self.goal))
+                    }
+                    _ => true,
+                })
+            });
+            segments.extend(own.map(|segment| Segment { weight: self.weight, ..segment }));
+        }
+        if !kept
+            && input.settings.synthetic_answers
+            && let FinalAnswer::Composed { text } = &self.acceptance.answer
+        {
+            let agent = context.iter().rev().find(|message| message.role == Role::Assistant);
+            let agent = agent.map_or("assistant", |message| message.agent.as_str()).to_owned();
+            let end = text.len();
+            context.push(Arc::new(Message::written(Role::Assistant, &agent, vec![Part::text(text.clone())])));
+            let message = context.len() - 1;
+            segments.push(Segment { message, part_path: vec![0], start: 0, end, weight: self.weight });
+        }
+        // What comes after the last thing learned would only be read.
+        let last = segments.iter().map(|segment| segment.message).max();
+        let last = last.ok_or(Exclusion::because("nothing-to-learn"))?;
+        context.truncate(last + 1);
+        let lineage = Lineage {
+            evidence: Evidence::Hindsight,
+            verdicts: input.relabels.accepted.iter().map(|(id, _)| *id).collect(),
+            gates: vec![self.acceptance.evidence.as_str().to_owned()],
+            ..input.lineage(view)
+        };
+        Ok(Example { lineage, ..input.example(view, context, segments) })
+    }
+
+    /// The messages up to the cut, and the run's own answer behind them where it is kept.
+    fn cut(&self, input: &ViewInput<'_>) -> Result<(Vec<Arc<Message>>, bool), Exclusion> {
+        let mut context = Message::of_branch(input.run, &input.run.main_branch());
+        let end = match self.acceptance.answer {
+            FinalAnswer::Kept { node } => node,
+            FinalAnswer::Composed { .. } => self.acceptance.cut_node,
+        };
+        let at = context.iter().position(|message| message.node == Some(end));
+        context.truncate(at.ok_or(Exclusion::because("cut-on-another-branch"))? + 1);
+        Ok((context, matches!(self.acceptance.answer, FinalAnswer::Kept { .. })))
+    }
+
+    /// The goal as it is recorded.
+    pub(super) fn relabel(&self) -> &'a Relabel {
+        self.relabel
+    }
+}
+
+/// Puts a goal in the place of the original one: the text that is it, else the part of a text that is it, else
+/// the first text of the user.
+///
+/// # Errors
+/// Where no user's message can hold it, or another message repeats the original one.
+fn place(context: &mut [Arc<Message>], original: &str, goal: &str) -> Result<(), Exclusion> {
+    let at = context.iter().position(|message| message.role == Role::User);
+    let at = at.ok_or(Exclusion::because("no-message-states-the-goal"))?;
+    let mut parts = context[at].parts.clone();
+    let holds =
+        |part: &Part| part.as_text().is_some_and(|text| !original.is_empty() && text.contains(original));
+    let place =
+        parts.iter().position(holds).or_else(|| parts.iter().position(|part| part.as_text().is_some()));
+    let place = place.ok_or(Exclusion::because("no-message-states-the-goal"))?;
+    let text = parts[place].as_text().unwrap_or_default();
+    let text = if holds(&parts[place]) { text.replace(original, goal) } else { goal.to_owned() };
+    parts[place] = Part::text(text);
+    context[at] = Arc::new(Message { node: None, parts, ..(*context[at]).clone() });
+    let repeats = |message: &&Arc<Message>| message.parts.iter().any(holds);
+    if original.len() > 20 && original != goal && context.iter().find(repeats).is_some() {
+        return Err(Exclusion::because("original-goal-repeated"));
+    }
+    Ok(())
+}
+
+/// Messages whose every call failed.
+fn failed_calls(input: &ViewInput<'_>) -> Vec<usize> {
+    let episode = Episode::read(input.run);
+    let calls = || episode.exchanges.iter().filter(|exchange| matches!(exchange.act, Act::Call { .. }));
+    let mut failed: Vec<usize> = calls()
+        .filter(|call| call.shown.as_ref().is_some_and(|shown| shown.failed))
+        .map(|call| call.node)
+        .collect();
+    failed.dedup();
+    failed.retain(|node| !calls().any(|call| call.node == *node && call.success().is_some()));
+    failed
+}

@@ -1,0 +1,73 @@
+//! Hindsight: goals that are false do not get through, goals that are true do.
+
+mod adversary;
+mod families;
+mod runs;
+
+use std::collections::BTreeMap;
+
+use recoup::hindsight::episode::Episode;
+use recoup::hindsight::facts::Facts;
+use recoup::hindsight::gates::Ground;
+
+use self::adversary::{Dice, asked, done, gate, passes};
+use self::families::FAMILIES;
+use self::runs::failed;
+
+/// Proposals of all families together.
+const PROPOSALS: usize = 10_000;
+/// Share of them that may be accepted.
+const FALSE_ACCEPTS_MAX: f64 = 0.005;
+/// Share of true goals in the same form that must be.
+const TRUE_ACCEPTS_MIN: f64 = 0.5;
+
+#[test]
+fn a_bad_relabeler_before_bad_judges_gets_next_to_nothing_through() {
+    let (runs, corpus) = failed(12, 5);
+    assert!(runs.len() >= 40, "{} failed runs", runs.len());
+    let each = PROPOSALS.div_ceil(FAMILIES.len());
+    let (mut true_goals, mut true_accepts) = (0, 0);
+    let mut made: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut accepted: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut gates: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut examples = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        let episode = Episode::read(run);
+        // What citing adds must be there before anything is held against it.
+        let mut facts = Facts::of(&episode);
+        let mut dice = Dice::seeded("control", number);
+        let mut control: Vec<_> = (0..6).filter_map(|_| asked(&facts, &mut dice)).collect();
+        control.extend((0..6).filter_map(|_| done(&episode, &mut facts, &mut dice)).map(|(draft, _)| draft));
+        let mut drafts = Vec::new();
+        for family in FAMILIES {
+            let known = made.get(family.name).copied().unwrap_or(0);
+            let share = (each - known).div_ceil(runs.len() - number);
+            let found = family.drafts(run, &episode, &mut facts, &runs, number, share);
+            *made.entry(family.name).or_default() += found.len();
+            drafts.extend(found.into_iter().map(|draft| (family.name, draft)));
+        }
+        let ground =
+            Ground { episode: &episode, facts: &facts, corpus: &corpus, document: Some(number as u32) };
+        true_goals += control.len();
+        true_accepts += control.iter().filter(|draft| passes(draft, &ground)).count();
+        for (family, draft) in drafts {
+            match gate(&draft, &ground) {
+                Some(gate) => *gates.entry(gate).or_default() += 1,
+                None => {
+                    *accepted.entry(family).or_default() += 1;
+                    examples.push(format!("{family}: {} ({})", draft.goal, run.task.goal));
+                }
+            }
+        }
+    }
+    let total: usize = made.values().sum();
+    let false_accepts: usize = accepted.values().sum();
+    let summary = format!(
+        "{false_accepts} of {total} false goals accepted, by family {accepted:?} of {made:?}; refused by {gates:?}; \
+         {true_accepts} of {true_goals} true goals accepted; {:#?}",
+        &examples[..examples.len().min(12)]
+    );
+    assert!(total >= PROPOSALS, "{summary}");
+    assert!((false_accepts as f64) <= FALSE_ACCEPTS_MAX * total as f64, "{summary}");
+    assert!(true_accepts as f64 >= TRUE_ACCEPTS_MIN * true_goals as f64, "{summary}");
+}
