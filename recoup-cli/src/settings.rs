@@ -7,6 +7,7 @@ use std::sync::Arc;
 use recoup::artifact::{Artifact, Body, Provenance};
 use recoup::importers::{ImportOptions, Scoring};
 use recoup::pipeline::ContentSettings;
+use recoup::views::ViewSettings;
 use serde::Deserialize;
 
 use crate::args::{Global, OutcomeArgs};
@@ -30,6 +31,8 @@ struct File {
     import: ImportSection,
     #[serde(default)]
     environments: BTreeMap<String, PathBuf>,
+    #[serde(default)]
+    views: ViewSettings,
 }
 
 /// `[import]`
@@ -56,6 +59,8 @@ pub(crate) struct Settings {
     pub environments: BTreeMap<String, PathBuf>,
     /// Whether the network is forbidden.
     pub offline: bool,
+    /// What is learned.
+    pub views: ViewSettings,
     import: ImportSection,
 }
 
@@ -75,13 +80,14 @@ impl Settings {
             threads: global.threads.or(file.threads).map_or(cores, |threads| usize::from(threads.max(1))),
             environments: file.environments,
             offline: global.offline,
+            views: file.views,
             import: file.import,
         })
     }
 
     /// The settings that decide content, without an import's own flags.
     pub(crate) fn content(&self) -> ContentSettings {
-        ContentSettings::of(&self.import_options(&OutcomeArgs::default()))
+        ContentSettings::of(&self.import_options(&OutcomeArgs::default()), self.views.clone())
     }
 
     /// Puts the head before an answer that is made from no run.
@@ -117,7 +123,7 @@ fn read_file(named: Option<&Path>) -> Result<File, Failure> {
         .map_err(|error| Failure::user(format!("cannot read settings `{}`: {error}", path.display())))?;
     toml::from_str(&text).map_err(|error| {
         Failure::user(format!("`{}`: {}", path.display(), error.to_string().trim_end()))
-            .hint("known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, `licence`; in `[environments]`, names and folders")
+            .hint("known keys: `project`, `out`, `threads`, and in `[import]` `score`, `success_at`, `max_record_bytes`, `licence`; in `[environments]`, names and folders; in `[views]` `diagnosis_answer`, `prevention_target`, `after_recovery`, `sibling_pairs`")
     })
 }
 

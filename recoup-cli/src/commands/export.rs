@@ -80,12 +80,12 @@ fn rows(
     printer: Printer,
 ) -> Result<Ended, Failure> {
     let mut progress = printer.progress();
-    let provenance = project::provenance(store, &settings.content());
     let made = tokenized.map(|exporter| exporter as &dyn Exporter);
     let mut wanted = training(&flags.format, made);
     wanted.retain(|training| flags.view.as_deref().is_none_or(|view| view == training.view.name()));
     let threads = settings.threads;
-    let manifests = export_rows(store, ids, &wanted, &flags.out, threads, &provenance, &mut progress)?;
+    let content = settings.content();
+    let manifests = export_rows(store, ids, &wanted, &flags.out, threads, &content, &mut progress)?;
     progress.finish();
     if printer.is_json() {
         let exported = manifests.iter().map(|manifest| (manifest.view.clone(), manifest.rows)).collect();

@@ -104,7 +104,7 @@ impl Input {
             outcomes: &self.outcomes,
             assume_failure: self.assume_failure,
             project: &settings.project_name,
-            settings: ContentSettings::of(&self.options),
+            settings: ContentSettings::of(&self.options, settings.views.clone()),
             out,
         }
     }

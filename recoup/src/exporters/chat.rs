@@ -314,13 +314,7 @@ mod tests {
 
     /// `role name content` of each chat message.
     fn chat(run: &Trajectory) -> Result<Vec<String>, Refusal> {
-        let lineage = Lineage {
-            view: "test".to_owned(),
-            trajectory: run.id,
-            task: run.task.key.clone(),
-            licence: "own".to_owned(),
-            side: Side::Train,
-        };
+        let lineage = Lineage::new("test", run, Side::Train);
         let example =
             Example::new(Message::of_branch(run, &run.main_branch()), Vec::new().into(), Vec::new(), lineage);
         let field = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();

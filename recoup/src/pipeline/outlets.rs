@@ -4,6 +4,7 @@
 
 mod folder;
 mod judges;
+mod load;
 mod pass;
 mod replays;
 mod rows;
@@ -16,7 +17,7 @@ pub(super) use self::folder::{remove_partial, replace};
 use self::pass::pass;
 use self::replays::replay_row;
 use self::rows::{export_row, import_row};
-use super::{Imported, PipelineConfig, PipelineError};
+use super::{ContentSettings, Imported, PipelineConfig, PipelineError};
 use crate::artifact::{Artifact, Provenance, pretty};
 use crate::diagnosis::DETECTORS;
 use crate::exporters::{ExportWriter, Manifest, TRAINING, Training};
@@ -57,7 +58,7 @@ pub fn write_outlets(
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
     let mut writers = writers(TRAINING, config.out, &provenance)?;
-    let runs = pass(store, None, TRAINING, config.threads, &mut writers, reporter)?;
+    let runs = pass(store, None, TRAINING, &config.settings.views, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
         title: TITLE.to_owned(),
@@ -101,12 +102,13 @@ pub fn export_rows(
     training: &[Training<'_>],
     out: &Path,
     threads: usize,
-    provenance: &Provenance,
+    settings: &ContentSettings,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<Manifest>, PipelineError> {
     fs::create_dir_all(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
-    let mut writers = writers(training, out, provenance)?;
-    pass(store, Some(ids), training, threads, &mut writers, reporter)?;
+    let provenance = Provenance::new(settings.hash(), store.fingerprint()?.to_string());
+    let mut writers = writers(training, out, &provenance)?;
+    pass(store, Some(ids), training, &settings.views, threads, &mut writers, reporter)?;
     Ok(writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?)
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::artifact::{Body, config_hash};
 use crate::importers::ImportOptions;
+use crate::views::ViewSettings;
 
 /// Settings that decide content; what only decides speed is not among them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -17,6 +18,8 @@ pub struct ContentSettings {
     pub max_record_bytes: u64,
     /// Licence to record.
     pub licence: String,
+    /// What is learned.
+    pub views: ViewSettings,
 }
 
 impl Body for ContentSettings {
@@ -24,13 +27,14 @@ impl Body for ContentSettings {
 }
 
 impl ContentSettings {
-    /// The part of an import's options that decides content.
-    pub fn of(options: &ImportOptions) -> Self {
+    /// The part of an import's options that decides content, and what the views were told.
+    pub fn of(options: &ImportOptions, views: ViewSettings) -> Self {
         Self {
             score: options.scoring.score.clone(),
             success_at: options.scoring.success_at,
             max_record_bytes: options.record_bytes_max,
             licence: options.licence.clone(),
+            views,
         }
     }
 

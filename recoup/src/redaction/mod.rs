@@ -65,9 +65,15 @@ pub struct Redacted {
 
 /// Redacts a run.
 pub fn redact(run: &Trajectory) -> Redacted {
+    redact_beside(run, Placeholders::default())
+}
+
+/// Redacts a run that is read beside another one, such as its continuation: what was given out for the other
+/// one's values stands for the same values here.
+pub fn redact_beside(run: &Trajectory, placeholders: Placeholders) -> Redacted {
     let mut trajectory = run.clone();
     trajectory.hidden = Hidden::default();
-    let mut pen = Pen::reserving(run);
+    let mut pen = Pen::reserving(run, placeholders);
     let mut map = OffsetMap::default();
     let prompt_changed = pen.frame(&mut trajectory);
     let mut changed_before: Vec<bool> = Vec::with_capacity(trajectory.nodes.len());

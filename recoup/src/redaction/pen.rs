@@ -21,9 +21,9 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    /// A pen that gives out no placeholder which the run already holds.
-    pub(super) fn reserving(run: &Trajectory) -> Self {
-        let mut pen = Self::default();
+    /// A pen that goes on with some placeholders and gives out none which the run already holds.
+    pub(super) fn reserving(run: &Trajectory, placeholders: Placeholders) -> Self {
+        let mut pen = Self { placeholders, ..Self::default() };
         pen.placeholders.reserve(&run.task.goal);
         for part in run.nodes.iter().flat_map(|node| &node.parts) {
             match part {

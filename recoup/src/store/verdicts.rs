@@ -53,6 +53,11 @@ impl Store {
         bodies.map(|body| parse(&body?)).collect()
     }
 
+    /// Every verdict of a kind on a run, the current one first.
+    pub fn of_run(&self, id: TrajectoryId, kind: &str) -> Result<Vec<Verdict>, StoreError> {
+        of_kind(&self.connection, self.seq(id)?, kind)
+    }
+
     /// Every verdict of a kind on the latest revisions, each with its run's task, labels applied: in
     /// import order of the runs, the current one of each first.
     pub fn of_kind(&self, kind: &str) -> Result<Vec<(TaskKey, Verdict)>, StoreError> {

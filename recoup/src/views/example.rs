@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Hash, TaskKey, TrajectoryId};
+use super::Lineage;
+use crate::id::Hash;
 use crate::trajectory::{Branch, Node, Part, Role, Tool, Trajectory};
-use crate::verdict::Side;
 
 /// One thing to learn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,8 @@ pub struct StepLabel {
 /// A message of an example.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Position of the node it is; `None` for one that the view wrote itself.
+    /// Position of the node that it is in the lineage's run; `None` for one that stands there in no node, such as
+    /// one that the view wrote itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<usize>,
     /// Chat role.
@@ -109,7 +110,7 @@ pub struct Segment {
 /// Half of a preference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Shared by both halves.
+    /// Shared by both halves: a hash of what they show and learn, so that equal pairs have equal ones.
     pub id: String,
     /// Whether this half is the better one.
     pub chosen: bool,
@@ -123,21 +124,6 @@ pub struct Sampled {
     /// Log-probability of each, natural logarithm, where recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logprobs: Option<Vec<f64>>,
-}
-
-/// Where an example comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lineage {
-    /// The view that built it.
-    pub view: String,
-    /// The run.
-    pub trajectory: TrajectoryId,
-    /// The run's task.
-    pub task: TaskKey,
-    /// The source's licence.
-    pub licence: String,
-    /// The side of the split.
-    pub side: Side,
 }
 
 impl Example {
@@ -183,6 +169,18 @@ impl Example {
         (0..self.context.len()).filter_map(step).collect()
     }
 
+    /// Makes a preference of two examples: the better one, then the other.
+    pub fn paired(chosen: Self, rejected: Self, objective: Objective) -> [Self; 2] {
+        let hashes = [chosen.content_hash().0, rejected.content_hash().0];
+        let id = Hash::of_all(&[&hashes[0], &hashes[1]]).to_string();
+        let half = |example: Self, chosen| Self {
+            objective,
+            pair: Some(Pair { id: id.clone(), chosen }),
+            ..example
+        };
+        [half(chosen, true), half(rejected, false)]
+    }
+
     /// The segments that lie in a message, by its position in the context.
     pub fn segments_of(&self, message: usize) -> impl Iterator<Item = &Segment> {
         self.segments.iter().filter(move |segment| segment.message == message)
@@ -220,6 +218,7 @@ impl Example {
             field("step", &format!("{message} {correct} {value:?}"));
         }
         if let Some(pair) = &self.pair {
+            field("pair", &pair.id);
             field("chosen", if pair.chosen { "yes" } else { "no" });
         }
         Hash(hasher.finalize().into())

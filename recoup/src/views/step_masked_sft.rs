@@ -4,9 +4,9 @@
 //! never made up for (the decisive step is one, whatever the findings say), and never the last turn:
 //! the answer of a failed run is a failure. What comes after is not in the example at all.
 
-use super::{Example, Exclusion, Message, View, ViewInput};
-use crate::trajectory::{Branch, Status};
-use crate::verdict::{Diagnosis, Party};
+use super::{Example, Exclusion, Message, Objective, View, ViewInput};
+use crate::trajectory::Branch;
+use crate::verdict::Diagnosis;
 
 /// See the module.
 pub struct StepMaskedSft;
@@ -16,23 +16,12 @@ impl View for StepMaskedSft {
         "step_masked_sft"
     }
 
+    fn objective(&self) -> Objective {
+        Objective::TokenSum
+    }
+
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
-        match input.run.outcome().status {
-            Status::Failure => {}
-            Status::Success => return Err(Exclusion::because("succeeded")),
-            Status::Unknown => return Err(Exclusion::because("outcome-unknown")),
-        }
-        input.for_training()?;
-        match input.blame {
-            Some(blame) if blame.suspected => return Err(Exclusion::because("failure-suspected")),
-            Some(blame) if blame.party == Party::Agent => {}
-            Some(_) => return Err(Exclusion::because("not-the-agents-failure")),
-            None => return Err(Exclusion::because("no-blame")),
-        }
-        let diagnosis = input.diagnosis.ok_or(Exclusion::because("no-diagnosis"))?;
-        if !diagnosis.admitted || diagnosis.suspected {
-            return Err(Exclusion::because("diagnosis-not-admitted"));
-        }
+        let diagnosis = input.admitted_diagnosis()?;
         let branch = input.run.main_branch();
         let error = first_unresolved(diagnosis, &branch)
             .ok_or(Exclusion::because("decisive-step-on-another-branch"))?;
@@ -45,7 +34,9 @@ impl View for StepMaskedSft {
             .filter(|(_, message)| input.is_learnable(message) && message.node != last_step)
             .flat_map(|(index, message)| message.segments(index))
             .collect();
-        let steps = input.example(self, context, segments).steps();
+        let all =
+            Example { lineage: input.diagnosed_lineage(self), ..input.example(self, context, segments) };
+        let steps = all.steps();
         if steps.is_empty() {
             return Err(Exclusion::because("no-step-before-the-error"));
         }

@@ -1,6 +1,6 @@
 //! `success_sft`: successful runs, every turn that the policy sampled.
 
-use super::{Example, Exclusion, Message, View, ViewInput};
+use super::{Example, Exclusion, Message, Objective, View, ViewInput};
 use crate::trajectory::Status;
 
 /// See the module.
@@ -9,6 +9,10 @@ pub struct SuccessSft;
 impl View for SuccessSft {
     fn name(&self) -> &'static str {
         "success_sft"
+    }
+
+    fn objective(&self) -> Objective {
+        Objective::TokenSum
     }
 
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {

@@ -13,7 +13,17 @@ use recoup::redaction::{Redacted, redact};
 use recoup::task::Task;
 use recoup::trajectory::{ArgumentsForm, Node, Outcome, Part, Role, Tool, ToolCall, Trajectory};
 use recoup::verdict::{Blame, Diagnosis, Finding, Party, Side};
-use recoup::views::{Example, Exclusion, StepMaskedSft, SuccessSft, View, ViewInput};
+use recoup::views::{
+    DiagnosisAnswer, Example, Exclusion, PreventionTarget, StepMaskedSft, SuccessSft, View, ViewInput,
+    ViewSettings,
+};
+
+const DEFAULT: ViewSettings = ViewSettings {
+    diagnosis_answer: DiagnosisAnswer::Full,
+    prevention_target: PreventionTarget::Action,
+    after_recovery: false,
+    sibling_pairs: false,
+};
 
 fn call(name: &str, arguments: &str) -> Part {
     Part::ToolCall(ToolCall {
@@ -98,7 +108,7 @@ fn finding(node: usize, resolved_at: Option<usize>) -> Finding {
 }
 
 fn input<'a>(run: &'a Trajectory, blame: &'a Blame, diagnosis: &'a Diagnosis) -> ViewInput<'a> {
-    ViewInput { run, blame: Some(blame), class: None, diagnosis: Some(diagnosis), side: Side::Train }
+    ViewInput { blame: Some(blame), diagnosis: Some(diagnosis), ..ViewInput::new(run, Side::Train, &DEFAULT) }
 }
 
 fn reason(built: Result<Vec<Example>, Exclusion>) -> &'static str {

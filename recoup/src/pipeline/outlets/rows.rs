@@ -1,6 +1,6 @@
 //! The rows of a report, made from what the project has, redacted.
 
-use super::pass::Loaded;
+use super::load::Loaded;
 use crate::exporters::Manifest;
 use crate::importers::Scoring;
 use crate::pipeline::Imported;
@@ -14,7 +14,7 @@ const QUOTE_CHARS_MAX: usize = 400;
 
 /// A run as the report has it.
 pub(super) fn run_row(loaded: &Loaded, side: Option<Side>, redacted: &mut Redacted) -> RunRow {
-    let Loaded { row, run, blame, class, diagnosis, findings } = loaded;
+    let Loaded { row, run, blame, class, diagnosis, findings, .. } = loaded;
     let branch = run.main_branch();
     let outcome = run.outcome();
     let findings = findings

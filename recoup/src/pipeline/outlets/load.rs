@@ -1,0 +1,192 @@
+//! A run as the outlets get it: loaded with what was decided about it, then redacted as a whole.
+
+use crate::id::VerdictId;
+use crate::json::Json;
+use crate::redaction::{Redacted, redact, redact_beside, redact_text};
+use crate::replay::REPLAY_VERSION;
+use crate::store::{Row, Store, StoreError};
+use crate::trajectory::{Status, Trajectory};
+use crate::verdict::{
+    Arm, Blame, Candidate, Content, Diagnosis, FailureClass, Finding, Quote, ReplayPair, Review, Sweep,
+};
+use crate::views::{Fork, ForkBranch};
+
+/// One run as the store has it.
+pub(super) struct Loaded {
+    pub row: Row,
+    pub run: Trajectory,
+    pub blame: Option<Blame>,
+    pub class: Option<FailureClass>,
+    pub diagnosis: Option<Diagnosis>,
+    pub findings: Vec<Finding>,
+    pub sweep: Option<Sweep>,
+    reviews: Vec<Review>,
+    forks: Vec<LoadedFork>,
+}
+
+/// A replay pair and the runs that its arms' first continuations became.
+struct LoadedFork {
+    id: VerdictId,
+    pair: ReplayPair,
+    repair: Option<VerdictId>,
+    branches: Vec<(Arm, Trajectory)>,
+}
+
+/// The same with nothing in it that must not leave.
+pub(super) struct Cleared {
+    pub redacted: Redacted,
+    /// With citations into the redacted run. Its findings come without their messages.
+    pub diagnosis: Option<Diagnosis>,
+    pub reviews: Vec<Review>,
+    pub forks: Vec<Fork>,
+}
+
+impl Loaded {
+    pub(super) fn read(store: &Store, row: Row) -> Result<Self, StoreError> {
+        let run = store.effective(row.id)?;
+        let current = |kind| store.current(row.id, kind);
+        let mut loaded = Self {
+            blame: None,
+            class: None,
+            diagnosis: None,
+            findings: Vec::new(),
+            sweep: None,
+            reviews: Vec::new(),
+            forks: Vec::new(),
+            row: row.clone(),
+            run,
+        };
+        // A solved run has no failure, whatever was decided while it counted as one.
+        if loaded.run.outcome().status != Status::Success {
+            if let Some(Content::Blame(found)) = current("blame")?.map(|verdict| verdict.content) {
+                loaded.blame = Some(found);
+            }
+            if let Some(Content::FailureClass(found)) =
+                current("failure_class")?.map(|verdict| verdict.content)
+            {
+                loaded.class = Some(found);
+            }
+            if let Some(verdict) = current("diagnosis")?
+                && let Content::Diagnosis(found) = verdict.content
+            {
+                loaded.findings.clone_from(&found.findings);
+                loaded.diagnosis = Some(found);
+                for review in store.of_run(row.id, "review")? {
+                    if let Content::Review(review) = review.content
+                        && review.of == verdict.id
+                    {
+                        loaded.reviews.push(review);
+                    }
+                }
+            }
+            loaded.replays(store)?;
+        }
+        if loaded.diagnosis.is_none()
+            && let Some(Content::Findings(found)) = current("findings")?.map(|verdict| verdict.content)
+        {
+            loaded.findings = found;
+        }
+        Ok(loaded)
+    }
+
+    /// What re-execution made of the run: of each configuration the current pair, natural faults only.
+    fn replays(&mut self, store: &Store) -> Result<(), StoreError> {
+        let id = self.row.id;
+        for verdict in store.of_run(id, "replay_pair")? {
+            let Content::ReplayPair(pair) = verdict.content else { continue };
+            let known = self.forks.iter().any(|fork| fork.pair.config_hash == pair.config_hash);
+            let stands = pair.unsupported.is_none() && verdict.producer.version == REPLAY_VERSION;
+            if !pair.injected && !known && stands {
+                self.forks.push(LoadedFork { id: verdict.id, pair, repair: None, branches: Vec::new() });
+            }
+        }
+        if let Some(Content::Sweep(sweep)) = store.current(id, "sweep")?.map(|verdict| verdict.content) {
+            self.sweep = Some(sweep).filter(|sweep| !sweep.injected);
+        }
+        if self.forks.is_empty() {
+            return Ok(());
+        }
+        for verdict in store.of_run(id, "repair")? {
+            let Content::Repair(repair) = verdict.content else { continue };
+            if let Some(fork) = self.forks.iter_mut().find(|fork| fork.id == repair.pair()) {
+                fork.repair = Some(verdict.id);
+            }
+        }
+        for fork in &mut self.forks {
+            for outcome in &fork.pair.arms {
+                let first = outcome.continuations.first().and_then(|first| first.trajectory);
+                match first.map(|id| store.effective(id)) {
+                    Some(Ok(run)) => fork.branches.push((outcome.arm, run)),
+                    // It was forgotten since.
+                    Some(Err(StoreError::NotFound { .. })) | None => {}
+                    Some(Err(error)) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every run that this one brings into memory.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &Trajectory> {
+        let branches = self.forks.iter().flat_map(|fork| &fork.branches);
+        std::iter::once(&self.run).chain(branches.map(|(_, run)| run))
+    }
+
+    /// Redacts the run, and beside it everything that speaks of it or goes on from it.
+    pub(super) fn clear(&self) -> Cleared {
+        let mut redacted = redact(&self.run);
+        let diagnosis = self.diagnosis.as_ref().map(|diagnosis| clear_diagnosis(diagnosis, &mut redacted));
+        let forks = self.forks.iter().map(|fork| fork.clear(&mut redacted)).collect();
+        Cleared { redacted, diagnosis, reviews: self.reviews.clone(), forks }
+    }
+}
+
+impl LoadedFork {
+    fn clear(&self, redacted: &mut Redacted) -> Fork {
+        let branch = |(arm, run): &(Arm, Trajectory)| ForkBranch {
+            arm: *arm,
+            run: redact_beside(run, redacted.placeholders.clone()).trajectory,
+        };
+        let branches = self.branches.iter().map(branch).collect();
+        let candidate = self.pair.candidate.as_ref();
+        Fork {
+            id: self.id,
+            pair: self.pair.clone(),
+            repair: self.repair,
+            rationale: candidate
+                .map(|candidate| redact_text(&candidate.rationale, &mut redacted.placeholders)),
+            branches,
+        }
+    }
+}
+
+fn clear_diagnosis(diagnosis: &Diagnosis, redacted: &mut Redacted) -> Diagnosis {
+    let citations = diagnosis.citations.iter().filter_map(|quote| {
+        let at = redacted.map.to_redacted(&quote.at);
+        let quote = at.quote(&redacted.trajectory).ok()?.to_owned();
+        Some(Quote { at, quote })
+    });
+    let citations = citations.collect();
+    let findings = diagnosis.findings.iter().map(|finding| Finding {
+        message: String::new(),
+        citations: finding.citations.iter().map(|at| redacted.map.to_redacted(at)).collect(),
+        ..finding.clone()
+    });
+    let findings = findings.collect();
+    let mut clear = |text: &str| redact_text(text, &mut redacted.placeholders);
+    Diagnosis {
+        responsible_agent: redacted
+            .trajectory
+            .nodes
+            .get(diagnosis.decisive_node)
+            .map_or_else(|| clear(&diagnosis.responsible_agent), |node| node.agent.clone()),
+        explanation: clear(&diagnosis.explanation),
+        citations,
+        candidate: diagnosis.candidate.as_ref().map(|candidate| Candidate {
+            action: Json::from_foreign(&clear(candidate.action.as_str())),
+            rationale: clear(&candidate.rationale),
+        }),
+        findings,
+        ..diagnosis.clone()
+    }
+}
