@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use recoup::exporters::{TRAINING, formats};
+use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
 use recoup::models::Cost;
@@ -578,10 +578,12 @@ pub(crate) struct ReplayArgs {
 /// What to export.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Ids of runs, or the start of them; all that the filters leave without any
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
-    /// Format to write: whole runs, or the training rows that the format carries
+    /// Views to export, all without any; and ids of runs, or the start of them, all that the filters leave
+    /// without any
+    #[arg(value_name = "VIEW|ID")]
+    pub words: Vec<String>,
+    /// Format to write: `atif` for whole runs, any other for training rows; `trl` is the one of TRL's forms that
+    /// fits the view, tokens where a model is named
     #[arg(long, value_parser = PossibleValuesParser::new(formats()))]
     pub format: String,
     /// Folder to write into
@@ -590,9 +592,12 @@ pub(crate) struct ExportArgs {
     /// Keep secrets and personal data in the files; not for training rows
     #[arg(long)]
     pub no_redact: bool,
-    /// Only this view of the format's training rows
-    #[arg(long, value_name = "VIEW", value_parser = PossibleValuesParser::new(views()))]
-    pub view: Option<String>,
+    /// Read what was written again, and hold it against its manifest and the format's own shape
+    #[arg(long)]
+    pub check: bool,
+    /// Repeat rows, or leave them out, by their weight, where the format carries none
+    #[arg(long)]
+    pub resample: bool,
     #[command(flatten)]
     pub model: ModelArgs,
     #[arg(long, value_name = "OUTCOME")]
@@ -732,10 +737,6 @@ fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
 }
 
 /// Names of the views that are written for training.
-fn views() -> impl Iterator<Item = &'static str> {
-    TRAINING.iter().map(|training| training.view.name())
-}
-
 /// Reads `2026-11-29`, with a time behind it or without.
 fn parse_date(text: &str) -> Result<LocalTime, String> {
     LocalTime::parse(text).ok_or_else(|| "expected a date like 2026-11-29".to_owned())

@@ -23,8 +23,11 @@ pub(super) struct Axolotl;
 
 const STYLE: Style = Style { arguments_as_text: true, call_ids: false };
 
-const PART: Shape =
-    Shape::Object(&[key("type", Shape::Word(&["text"])), key("text", Shape::Text), key("train", Shape::Flag)]);
+const PART: Shape = Shape::Object(&[
+    key("type", Shape::Word(&["text"])),
+    key("text", Shape::Text),
+    key("train", Shape::Flag),
+]);
 const MESSAGE: Shape = Shape::Object(&[
     shapes::ROLE,
     key("content", Shape::Either(&[Shape::Text, Shape::List(&PART)])),
@@ -50,7 +53,9 @@ fn parts(example: &Example, index: usize) -> Result<Vec<Value>, Refusal> {
             out.push(json!({"type": "text", "text": text, "train": train}));
         }
     };
-    for (position, part) in example.context.get(index).into_iter().flat_map(|message| message.parts.iter().enumerate()) {
+    for (position, part) in
+        example.context.get(index).into_iter().flat_map(|message| message.parts.iter().enumerate())
+    {
         // Only content has parts; what stands beside it would be learned or not with the whole message.
         let Part::Text(part) = part else { return Err(refused) };
         let mut done = 0;
@@ -105,19 +110,29 @@ impl Exporter for Axolotl {
             }
             Ok(Value::Object(members.clone()))
         };
-        let all = |example: &Example| chat_messages(example)?.iter().map(plain).collect::<Result<Vec<_>, _>>();
+        let all =
+            |example: &Example| chat_messages(example)?.iter().map(plain).collect::<Result<Vec<_>, _>>();
         let mut messages = all(chosen)?;
         let better = messages.pop();
         let worse = all(rejected)?.pop();
         let row = [("messages", Some(messages.into())), ("chosen", better), ("rejected", worse)];
-        Ok(row.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect::<Map<_, _>>().into())
+        Ok(row
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect::<Map<_, _>>()
+            .into())
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Either(&[
+        const ROW: Shape = Shape::Either(&[
             Shape::Object(&[key("messages", Shape::List(&MESSAGE)), key("tools", Shape::Text)]),
-            Shape::Object(&[key("messages", Shape::List(&PLAIN)), key("chosen", PLAIN), key("rejected", PLAIN)]),
-        ])
+            Shape::Object(&[
+                key("messages", Shape::List(&PLAIN)),
+                key("chosen", PLAIN),
+                key("rejected", PLAIN),
+            ]),
+        ]);
+        &ROW
     }
 
     fn mask(&self) -> &'static str {
@@ -127,11 +142,13 @@ impl Exporter for Axolotl {
     fn train_with(&self, objective: Objective) -> BTreeMap<String, Value> {
         let settings = match objective {
             Objective::Preference => return with(BTreeMap::new(), "type", "chat_template.default"),
-            Objective::MeanPerExample => {
-                [("micro_batch_size", json!(1)), ("gradient_accumulation_steps", json!(1)), ("sample_packing", json!(false))]
-                    .map(|(name, value)| (name.to_owned(), value))
-                    .into()
-            }
+            Objective::MeanPerExample => [
+                ("micro_batch_size", json!(1)),
+                ("gradient_accumulation_steps", json!(1)),
+                ("sample_packing", json!(false)),
+            ]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
             _ => BTreeMap::new(),
         };
         let settings = with(settings, "type", "chat_template");

@@ -247,8 +247,7 @@ pub(super) mod shapes {
     use super::super::shape::{Key, Shape, key, optional};
 
     /// Who speaks.
-    pub(in super::super) const ROLE: Key =
-        key("role", Shape::Word(&["system", "user", "assistant", "tool"]));
+    pub(in super::super) const ROLE: Key = key("role", Shape::Word(&["system", "user", "assistant", "tool"]));
     /// What is said.
     pub(in super::super) const CONTENT: Key = key("content", Shape::Text);
     /// The tool that answers.

@@ -126,10 +126,12 @@ fn field(key: &Key) -> Result<TypePtr> {
 fn named(name: &str, shape: &Shape, repetition: Repetition) -> Result<TypePtr> {
     let leaf = |physical| Type::primitive_type_builder(name, physical).with_repetition(repetition);
     let built = match shape {
-        Shape::Text | Shape::Word(_) | Shape::Any | Shape::Map | Shape::Either(_) => leaf(PhysicalType::BYTE_ARRAY)
-            .with_logical_type(Some(LogicalType::String))
-            .with_converted_type(ConvertedType::UTF8)
-            .build()?,
+        Shape::Text | Shape::Word(_) | Shape::Any | Shape::Map | Shape::Either(_) => {
+            leaf(PhysicalType::BYTE_ARRAY)
+                .with_logical_type(Some(LogicalType::String))
+                .with_converted_type(ConvertedType::UTF8)
+                .build()?
+        }
         Shape::Flag => leaf(PhysicalType::BOOLEAN).build()?,
         Shape::Integer => leaf(PhysicalType::INT64).build()?,
         Shape::Object(keys) => Type::group_type_builder(name)
@@ -286,7 +288,8 @@ mod tests {
         ];
         let bytes = written(&rows);
         assert_eq!(bytes, written(&rows), "the same bytes");
-        let read: Vec<Value> = reader(&bytes).get_row_iter(None).unwrap().map(|row| row.unwrap().to_json_value()).collect();
+        let read: Vec<Value> =
+            reader(&bytes).get_row_iter(None).unwrap().map(|row| row.unwrap().to_json_value()).collect();
         assert_eq!(
             read,
             [

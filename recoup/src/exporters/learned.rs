@@ -55,7 +55,8 @@ pub(super) fn learned_whole(example: &Example, messages: &[Value]) -> Result<Vec
 /// Where an assistant message is not learned as a whole.
 pub(super) fn require_all(example: &Example) -> Result<(), Refusal> {
     let mut messages = example.context.iter().enumerate();
-    let all = messages.all(|(index, message)| message.role != Role::Assistant || example.learns_all_of(index));
+    let all =
+        messages.all(|(index, message)| message.role != Role::Assistant || example.learns_all_of(index));
     if all { Ok(()) } else { Err(Refusal::MASK) }
 }
 

@@ -17,7 +17,7 @@ use super::shape::{Key, Shape, key};
 use super::trl::{learns_whole_runs, one_row_a_step, with};
 use super::trl_preference::require_same_state;
 use super::{Built, Exporter, Manifest, Refusal};
-use crate::views::{Example, Objective};
+use crate::views::{Example, Objective, View};
 
 /// The format's name.
 const FORMAT: &str = "llamafactory";
@@ -34,7 +34,7 @@ pub(super) struct LlamaFactory {
 }
 
 /// What writes a view.
-pub(super) fn of_view(view: &str) -> &'static dyn Exporter {
+pub(super) fn of_view(view: &dyn View) -> &'static dyn Exporter {
     if learns_whole_runs(view) {
         &LlamaFactory { learns_whole_runs: true }
     } else {
@@ -151,11 +151,12 @@ impl Exporter for LlamaFactory {
         const TURNS: Key = key("conversations", Shape::List(&TURN));
         const SYSTEM: Key = key("system", Shape::Text);
         const TOOLS: Key = key("tools", Shape::Text);
-        &Shape::Either(&[
+        const ROW: Shape = Shape::Either(&[
             Shape::Object(&[TURNS, SYSTEM, TOOLS]),
             Shape::Object(&[TURNS, SYSTEM, TOOLS, key("chosen", TURN), key("rejected", TURN)]),
             Shape::Object(&[TURNS, SYSTEM, TOOLS, key("kto_tag", Shape::Flag)]),
-        ])
+        ]);
+        &ROW
     }
 
     fn mask(&self) -> &'static str {
@@ -184,12 +185,12 @@ impl Exporter for LlamaFactory {
             Err(error) => return Err(error),
         };
         let mut columns = json!({"messages": "conversations", "system": "system", "tools": "tools"});
-        let is_a_preference = manifest.objective == Some(Objective::Preference);
+        let is_a_preference = manifest.objective == Objective::Preference;
         if is_a_preference {
             columns["chosen"] = json!("chosen");
             columns["rejected"] = json!("rejected");
         }
-        if matches!(manifest.objective, Some(Objective::Desirability | Objective::StepRewards)) {
+        if matches!(manifest.objective, Objective::Desirability | Objective::StepRewards) {
             columns["kto_tag"] = json!("kto_tag");
         }
         let mut entry = json!({

@@ -19,6 +19,7 @@ mod llamafactory;
 mod manifest;
 mod openai;
 mod plain;
+mod row_file;
 mod rows;
 mod scout;
 mod shape;
@@ -131,7 +132,11 @@ pub trait Exporter: Sync {
     ///
     /// # Errors
     /// When a file that stands there cannot be read.
-    fn companions(&self, _folder: &Path, _manifest: &Manifest) -> std::io::Result<Vec<(&'static str, String)>> {
+    fn companions(
+        &self,
+        _folder: &Path,
+        _manifest: &Manifest,
+    ) -> std::io::Result<Vec<(&'static str, String)>> {
         Ok(Vec::new())
     }
 }
@@ -142,7 +147,7 @@ pub struct Format {
     /// Its name there.
     pub name: &'static str,
     /// What writes a view in it.
-    pub of_view: fn(&str) -> &'static dyn Exporter,
+    pub of_view: fn(&dyn View) -> &'static dyn Exporter,
 }
 
 /// Every format of training rows that is made for no one model.
@@ -175,6 +180,8 @@ pub struct Training<'a> {
     pub view: &'static dyn View,
     /// How it is written.
     pub exporter: &'a dyn Exporter,
+    /// What the user decided about it.
+    pub options: ExportOptions,
 }
 
 /// Names of all formats that can be written: of whole runs, then of training rows.
@@ -187,7 +194,7 @@ pub fn formats() -> Vec<&'static str> {
 }
 
 /// What writes a view in a format; `None` where none is so named.
-pub fn exporter(format: &str, view: &str) -> Option<&'static dyn Exporter> {
+pub fn exporter(format: &str, view: &dyn View) -> Option<&'static dyn Exporter> {
     let named = EXPORTERS.iter().find(|known| known.name == format)?;
     Some((named.of_view)(view))
 }

@@ -40,8 +40,11 @@ const MESSAGE: Shape = Shape::Either(&[
     ]),
     Shape::Object(&[key("role", Shape::Word(&["tool"])), TOOL_CALL_ID, shapes::CONTENT]),
 ]);
-const ANSWER: Shape =
-    Shape::List(&Shape::Object(&[key("role", Shape::Word(&["assistant"])), optional("content", Shape::Text), CALLS]));
+const ANSWER: Shape = Shape::List(&Shape::Object(&[
+    key("role", Shape::Word(&["assistant"])),
+    optional("content", Shape::Text),
+    CALLS,
+]));
 
 /// The conversation, without what the form has no place for.
 fn messages(example: &Example) -> Result<Vec<Value>, Refusal> {
@@ -94,14 +97,15 @@ impl Exporter for OpenAi {
     fn shape(&self) -> &'static Shape {
         const MESSAGES: Key = key("messages", Shape::List(&MESSAGE));
         const TOOLS: Key = optional("tools", shapes::TOOLS);
-        &Shape::Either(&[
+        const ROW: Shape = Shape::Either(&[
             Shape::Object(&[MESSAGES, TOOLS]),
             Shape::Object(&[
                 key("input", Shape::Object(&[MESSAGES, TOOLS])),
                 key("preferred_output", ANSWER),
                 key("non_preferred_output", ANSWER),
             ]),
-        ])
+        ]);
+        &ROW
     }
 
     fn mask(&self) -> &'static str {

@@ -38,7 +38,11 @@ impl Exporter for Plain {
         set("chosen", example.pair.as_ref().map(|pair| pair.chosen.into()));
         set("group", example.group.as_deref().map(Value::from));
         set("desirable", example.desirable.map(Value::from));
-        set("step_labels", (!example.step_labels.is_empty()).then(|| json!(example.step_labels).to_string().into()));
+        set(
+            "step_labels",
+            (!example.step_labels.is_empty()).then(|| json!(example.step_labels).to_string().into()),
+        );
+        set("lineage", text(json!(lineage)));
         set("teacher_logprobs", example.teacher_logprobs.as_ref().map(|all| json!(all).to_string().into()));
         Ok(row.into())
     }
@@ -48,7 +52,7 @@ impl Exporter for Plain {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Object(&[
+        const ROW: Shape = Shape::Object(&[
             key("id", Shape::Text),
             key("view", Shape::Text),
             key("trajectory", Shape::Text),
@@ -59,13 +63,15 @@ impl Exporter for Plain {
             key("messages", Shape::Text),
             key("tools", Shape::Text),
             key("learned", Shape::Text),
+            key("lineage", Shape::Text),
             optional("pair", Shape::Text),
             optional("chosen", Shape::Flag),
             optional("group", Shape::Text),
             optional("desirable", Shape::Flag),
             optional("step_labels", Shape::Text),
             optional("teacher_logprobs", Shape::Text),
-        ])
+        ]);
+        &ROW
     }
 
     fn is_columnar(&self) -> bool {

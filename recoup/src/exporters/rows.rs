@@ -9,10 +9,8 @@ use crate::views::{Example, Objective, StepLabel};
 /// An example, and its row or why it has none.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// The example; of a preference, the better half.
+    /// The example; of a preference, the better half, whose pair says what the worse one is.
     pub example: Example,
-    /// The worse half of a preference.
-    pub rejected: Option<Box<Example>>,
     /// How often the row is written: once, unless it was resampled by its weight.
     pub copies: u32,
     /// Its row.
@@ -22,16 +20,7 @@ pub struct Built {
 impl Built {
     /// What came of one example.
     pub fn one(example: Example, row: Result<Value, Refusal>) -> Self {
-        Self { example, rejected: None, copies: 1, row }
-    }
-
-    /// Hash of what the row teaches.
-    pub(super) fn content_hash(&self) -> Hash {
-        let one = self.example.content_hash();
-        let Some(rejected) = &self.rejected else { return one };
-        let mut both = one.0.to_vec();
-        both.extend(rejected.content_hash().0);
-        Hash::of(&both)
+        Self { example, copies: 1, row }
     }
 }
 
@@ -72,9 +61,11 @@ pub fn build_rows(exporter: &dyn Exporter, examples: Vec<Example>, options: Expo
             continue;
         }
         let next = examples.peek().and_then(|next| next.pair.as_ref());
-        let are_halves = example.pair.as_ref().zip(next).is_some_and(|(one, next)| {
-            one.id == next.id && one.chosen != next.chosen
-        });
+        let are_halves = example
+            .pair
+            .as_ref()
+            .zip(next)
+            .is_some_and(|(one, next)| one.id == next.id && one.chosen != next.chosen);
         let other = if are_halves { examples.next() } else { None };
         built.extend(rows_of(exporter, example, other, options));
     }
@@ -118,7 +109,9 @@ fn rows_of(
             None => return refused(example, "not-labelled"),
         },
         (Objective::StepRewards, _) => labelled_steps(exporter, &example),
-        (Objective::TokenSum | Objective::MeanPerExample | Objective::GoalContrast, _) => exporter.rows(example),
+        (Objective::TokenSum | Objective::MeanPerExample | Objective::GoalContrast, _) => {
+            exporter.rows(example)
+        }
     };
     built.iter_mut().for_each(|built| built.copies = copies);
     built
@@ -128,7 +121,7 @@ fn preference(exporter: &dyn Exporter, example: Example, other: Example) -> Buil
     let is_chosen = example.pair.as_ref().is_some_and(|pair| pair.chosen);
     let (chosen, rejected) = if is_chosen { (example, other) } else { (other, example) };
     let row = exporter.pair(&chosen, &rejected);
-    Built { example: chosen, rejected: Some(Box::new(rejected)), copies: 1, row }
+    Built::one(chosen, row)
 }
 
 /// An example as one row for each message that is learned.

@@ -82,7 +82,7 @@ impl Exporter for Scout {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Object(&[
+        const ROW: Shape = Shape::Object(&[
             key("transcript_id", Shape::Text),
             key("source_type", Shape::Text),
             key("source_id", Shape::Text),
@@ -98,7 +98,8 @@ impl Exporter for Scout {
             optional("pair", Shape::Text),
             optional("chosen", Shape::Flag),
             optional("desirable", Shape::Flag),
-        ])
+        ]);
+        &ROW
     }
 
     fn is_columnar(&self) -> bool {

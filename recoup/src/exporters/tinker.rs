@@ -85,7 +85,7 @@ impl Exporter for Tinker {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Either(&[
+        const ROW: Shape = Shape::Either(&[
             Shape::Object(&[key("messages", MESSAGES), key("tools", Shape::Text)]),
             Shape::Object(&[
                 key(
@@ -98,7 +98,8 @@ impl Exporter for Tinker {
                 ),
                 key("label", Shape::Word(&["A"])),
             ]),
-        ])
+        ]);
+        &ROW
     }
 
     fn mask(&self) -> &'static str {

@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Exporter, Training, TrlKto, TrlMessages, TrlPreference, TrlPromptCompletion};
+use super::{ExportOptions, Exporter, Training, TrlKto, TrlMessages, TrlPreference, TrlPromptCompletion};
 use crate::views::{Objective, View};
 
 /// Whether a view learns all that the policy wrote in its conversations, so that a row can be a whole one.
-pub(super) fn learns_whole_runs(view: &str) -> bool {
-    matches!(view, "success_sft" | "hindsight_sft")
+pub(super) fn learns_whole_runs(view: &dyn View) -> bool {
+    matches!(view.name(), "success_sft" | "hindsight_sft")
 }
 
 /// What writes a view for TRL.
-pub(super) fn of_view(view: &str) -> &'static dyn Exporter {
-    match view {
-        "preference" | "goal_contrast" => &TrlPreference,
-        "kto" | "process_reward" => &TrlKto,
-        view if learns_whole_runs(view) => &TrlMessages,
+pub(super) fn of_view(view: &dyn View) -> &'static dyn Exporter {
+    match view.objective() {
+        Objective::Preference | Objective::GoalContrast => &TrlPreference,
+        Objective::Desirability | Objective::StepRewards => &TrlKto,
+        Objective::TokenSum if learns_whole_runs(view) => &TrlMessages,
         // TRL reads no per-message weights, so masked views go out one kept step a row.
-        _ => &TrlPromptCompletion,
+        Objective::TokenSum | Objective::MeanPerExample => &TrlPromptCompletion,
     }
 }
 
 /// The training file that the main job writes for a view.
 pub fn natural(view: &'static dyn View) -> Training<'static> {
-    Training { view, exporter: of_view(view.name()) }
+    Training { view, exporter: of_view(view), options: ExportOptions::default() }
 }
 
 /// Settings of TRL that make its loss the objective's: it averages over the tokens of a step of the optimizer,

@@ -28,12 +28,13 @@ impl Exporter for TrlKto {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Object(&[
+        const ROW: Shape = Shape::Object(&[
             key("prompt", shapes::MESSAGES),
             key("completion", shapes::ANSWER),
             key("label", Shape::Flag),
             key("tools", Shape::Text),
-        ])
+        ]);
+        &ROW
     }
 
     fn mask(&self) -> &'static str {

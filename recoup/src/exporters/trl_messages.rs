@@ -29,7 +29,8 @@ impl Exporter for TrlMessages {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Object(&[key("messages", shapes::MESSAGES), key("tools", Shape::Text)])
+        const ROW: Shape = Shape::Object(&[key("messages", shapes::MESSAGES), key("tools", Shape::Text)]);
+        &ROW
     }
 
     fn mask(&self) -> &'static str {

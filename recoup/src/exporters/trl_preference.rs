@@ -46,12 +46,13 @@ impl Exporter for TrlPreference {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Object(&[
+        const ROW: Shape = Shape::Object(&[
             key("prompt", shapes::MESSAGES),
             key("chosen", shapes::ANSWER),
             key("rejected", shapes::ANSWER),
             key("tools", Shape::Text),
-        ])
+        ]);
+        &ROW
     }
 
     fn mask(&self) -> &'static str {

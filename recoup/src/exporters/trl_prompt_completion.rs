@@ -42,11 +42,12 @@ impl Exporter for TrlPromptCompletion {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Object(&[
+        const ROW: Shape = Shape::Object(&[
             key("prompt", shapes::MESSAGES),
             key("completion", shapes::ANSWER),
             key("tools", Shape::Text),
-        ])
+        ]);
+        &ROW
     }
 
     fn mask(&self) -> &'static str {

@@ -4,14 +4,18 @@
 //! and tokenizer. Where the template allows the proof of a last turn only, an example goes out one learned
 //! message a row.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::chat::{chat_messages, tools};
+use super::shape::{Shape, key};
+use super::trl::one_row_a_step;
 use super::writer::leftover;
 use super::{Built, Exporter, Refusal};
 use crate::templates::{ChatFormat, Conversation, MaskedRow, Refused, Target, mask};
 use crate::trajectory::Role;
-use crate::views::Example;
+use crate::views::{Example, Objective};
 
 /// The format's name.
 pub const FORMAT: &str = "trl-tokenized";
@@ -92,13 +96,37 @@ impl Exporter for TrlTokenized {
         match row {
             Err(refusal) if last_turns_only.contains(&refusal.reason) => {
                 let steps = example.steps().into_iter();
-                steps.map(|example| Built { row: self.row(&example), example }).collect()
+                let built = |example| {
+                    let row = self.row(&example);
+                    Built::one(example, row)
+                };
+                steps.map(built).collect()
             }
-            row => vec![Built { example, row }],
+            row => vec![Built::one(example, row)],
         }
+    }
+
+    fn shape(&self) -> &'static Shape {
+        const TOKENS: Shape = Shape::List(&Shape::Integer);
+        const ROW: Shape = Shape::Object(&[key("input_ids", TOKENS), key("labels", TOKENS)]);
+        &ROW
     }
 
     fn is_text(&self) -> bool {
         false
+    }
+
+    fn tokens(&self, row: &Value) -> Option<(u64, u64)> {
+        let labels = row["labels"].as_array()?;
+        let learned = labels.iter().filter(|label| label.as_i64() != Some(IGNORED)).count();
+        Some((labels.len() as u64, learned as u64))
+    }
+
+    fn mask(&self) -> &'static str {
+        "`labels`, -100 where a token is not learned"
+    }
+
+    fn train_with(&self, objective: Objective) -> BTreeMap<String, Value> {
+        one_row_a_step(objective)
     }
 }

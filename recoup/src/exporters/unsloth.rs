@@ -34,7 +34,9 @@ impl Exporter for Unsloth {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Object(&[key("conversations", shapes::MESSAGES), key("tools", Shape::Text)])
+        const ROW: Shape =
+            Shape::Object(&[key("conversations", shapes::MESSAGES), key("tools", Shape::Text)]);
+        &ROW
     }
 
     fn mask(&self) -> &'static str {

@@ -56,7 +56,8 @@ impl Exporter for VerlSft {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Object(&[key("messages", MESSAGES), optional("tools", Shape::Text)])
+        const ROW: Shape = Shape::Object(&[key("messages", MESSAGES), optional("tools", Shape::Text)]);
+        &ROW
     }
 
     fn is_columnar(&self) -> bool {
@@ -111,7 +112,7 @@ impl Exporter for VerlRl {
     }
 
     fn shape(&self) -> &'static Shape {
-        &Shape::Object(&[
+        const ROW: Shape = Shape::Object(&[
             key("data_source", Shape::Text),
             key("prompt", MESSAGES),
             key("ability", Shape::Text),
@@ -128,7 +129,8 @@ impl Exporter for VerlRl {
                     key("tools", Shape::Text),
                 ]),
             ),
-        ])
+        ]);
+        &ROW
     }
 
     fn is_columnar(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::load::{Cleared, Loaded};
 use super::rows::run_row;
-use crate::exporters::{Built, ExportWriter, Training};
+use crate::exporters::{Built, ExportWriter, Training, build_rows};
 use crate::id::TrajectoryId;
 use crate::parallel;
 use crate::pipeline::PipelineError;
@@ -87,9 +87,8 @@ fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings) -> 
         sweep: loaded.sweep.as_ref(),
         ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), settings)
     };
-    let rows = |Training { view, exporter }: &Training<'_>| {
-        let examples = view.build(&input)?.into_iter();
-        Ok(examples.flat_map(|example| exporter.rows(example)).collect())
+    let rows = |Training { view, exporter, options }: &Training<'_>| {
+        Ok(build_rows(*exporter, view.build(&input)?, *options))
     };
     let rows = training.iter().map(rows).collect();
     let report = run_row(loaded, side, &mut redacted);
