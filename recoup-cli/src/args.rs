@@ -9,10 +9,12 @@ use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
 use recoup::models::Cost;
-use recoup::pipeline::Stratum;
+use recoup::pipeline::{LeftOut, Stratum};
 use recoup::rollout::Difficulties;
 use recoup::templates::LocalTime;
 use recoup::verdict::Arm;
+use recoup::views::{DiagnosisAnswer, PreventionTarget};
+use serde::Deserialize;
 
 /// Turn the failed runs of an LLM agent into a better agent.
 #[derive(Debug, Parser)]
@@ -89,8 +91,12 @@ pub(crate) enum Command {
     Env(EnvCommand),
     /// Write runs in a format that other programs read
     Export(ExportArgs),
+    /// Write every run with what was decided about it, accepted and rejected, as linked tables with a card
+    Release(ReleaseArgs),
     /// Re-execute failed runs in their environments and prove repairs by matched arms
     Replay(ReplayArgs),
+    /// Find goals that failed runs did achieve, and keep them for training
+    Relabel(RelabelArgs),
     /// Ask a model, to see whether and how it answers
     Ask(AskArgs),
     /// Measure how often recoup is right
@@ -294,6 +300,8 @@ pub(crate) struct ImportArgs {
     pub formats: bool,
     #[command(flatten)]
     pub outcomes: OutcomeArgs,
+    #[command(flatten)]
+    pub split: SplitArgs,
     /// Show what would be imported, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -322,6 +330,47 @@ pub(crate) struct OutcomeArgs {
     pub licence: Option<String>,
 }
 
+/// What keeps runs on one side of the split.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SplitArgs {
+    /// What ties runs to one side of the split from now on: task, goal, lineage and near-duplicates, or
+    /// also the task's template, repository and database seed [default: as the project does]
+    #[arg(long, value_name = "RULE", value_enum)]
+    pub split: Option<SplitChoice>,
+}
+
+/// What ties runs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SplitChoice {
+    /// Also template, repository and database seed
+    Strict,
+}
+
+/// What nothing is learned from.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SelectionArgs {
+    /// Keep an environment or a harness for measuring: nothing is learned from its runs
+    #[arg(long, value_name = "environment=NAME|harness=NAME", value_parser = parse_left_out, help_heading = "Selection")]
+    pub leave_out: Vec<LeftOut>,
+    /// Which of several like runs to drop: only equal examples, or all but the first of near-duplicates
+    #[arg(long, value_name = "HOW", value_enum, help_heading = "Selection")]
+    pub deduplicate: Option<DeduplicateChoice>,
+    /// List of a benchmark's ids and texts, JSONL or plain lines: nothing is learned from runs that hold them
+    #[arg(long, value_name = "FILE", help_heading = "Selection")]
+    pub contaminated: Vec<PathBuf>,
+}
+
+/// What `--deduplicate` may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DeduplicateChoice {
+    /// Equal examples
+    Exact,
+    /// Near-duplicates too
+    Near,
+}
+
 /// What `--assume` may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AssumeChoice {
@@ -341,9 +390,15 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub outcomes: OutcomeArgs,
     #[command(flatten)]
+    pub split: SplitArgs,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    #[command(flatten)]
     pub worlds: WorldArgs,
     #[command(flatten)]
     pub judge: JudgeArgs,
+    #[command(flatten)]
+    pub views: ViewArgs,
 }
 
 /// What to diagnose, and with whom.
@@ -575,6 +630,27 @@ pub(crate) struct ReplayArgs {
     pub dry_run: bool,
 }
 
+/// Which runs to relabel, and how.
+#[derive(Debug, Args)]
+pub(crate) struct RelabelArgs {
+    /// Ids of runs, or the start of them [default: every run that failed by the agent's own fault]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Withhold the environment from proposals and gates, and only score what they accept
+    #[arg(long)]
+    pub blind: bool,
+    /// Most runs to relabel
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Seed of the choice of runs that a goal must stand out among, where there are more than 2,000
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub worlds: WorldArgs,
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+}
+
 /// What to export.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -599,13 +675,45 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub resample: bool,
     #[command(flatten)]
+    pub selection: SelectionArgs,
+    #[command(flatten)]
     pub model: ModelArgs,
+    #[command(flatten)]
+    pub views: ViewArgs,
     #[arg(long, value_name = "OUTCOME")]
     /// Only runs with this outcome
     pub outcome: Option<String>,
     #[arg(long, value_name = "KEY")]
     /// Only runs of this task
     pub task: Option<String>,
+}
+
+/// What is learned; each also a key of `[views]` in the settings file.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ViewArgs {
+    /// What `diagnosis_sft` answers: step, agent, explanation and fix, or agent and step as benchmarks ask
+    #[arg(long, value_name = "ANSWER", value_parser = parse_answer, help_heading = "Views")]
+    pub diagnosis_answer: Option<DiagnosisAnswer>,
+    /// What `prevention_sft` learns: the repair's `action`, the `continuation` too, or `reflection+action`
+    #[arg(long, value_name = "TARGET", value_parser = parse_target, help_heading = "Views")]
+    pub prevention_target: Option<PreventionTarget>,
+    /// Let `step_masked_sft` learn steps after an error that was made up for
+    #[arg(long, help_heading = "Views")]
+    pub after_recovery: bool,
+    /// Let `preference` pair runs of a task whose earlier messages are the same byte for byte
+    #[arg(long, help_heading = "Views")]
+    pub sibling_pairs: bool,
+}
+
+/// What to release.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    /// Folder to write into
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Leave out runs whose licence is unknown, instead of writing nothing
+    #[arg(long)]
+    pub skip_unknown: bool,
 }
 
 /// Which models judge.
@@ -703,7 +811,7 @@ pub(crate) struct ModelArgs {
     /// Date for templates that print one (`2026-11-29`)
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     pub date: Option<LocalTime>,
-    /// Most tokens of a row; longer ones are refused [default: what the tokenizer says]
+    /// Most tokens of a row; longer runs are cut between turns [default: what the tokenizer says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_tokens: Option<u32>,
     /// Refuse rows in which a token reaches over the edge of what is learned
@@ -736,7 +844,18 @@ fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
     named.next().ok_or_else(|| "no such failpoint".to_owned())
 }
 
-/// Names of the views that are written for training.
+/// Reads a kind of answer.
+fn parse_answer(text: &str) -> Result<DiagnosisAnswer, String> {
+    let named = DiagnosisAnswer::ALL.into_iter().find(|answer| answer.as_str() == text);
+    named.ok_or_else(|| "expected `full` or `benchmark`".to_owned())
+}
+
+/// Reads a target.
+fn parse_target(text: &str) -> Result<PreventionTarget, String> {
+    let named = PreventionTarget::ALL.into_iter().find(|target| target.as_str() == text);
+    named.ok_or_else(|| "expected `action`, `continuation` or `reflection+action`".to_owned())
+}
+
 /// Reads `2026-11-29`, with a time behind it or without.
 fn parse_date(text: &str) -> Result<LocalTime, String> {
     LocalTime::parse(text).ok_or_else(|| "expected a date like 2026-11-29".to_owned())
@@ -759,6 +878,11 @@ fn parse_world(text: &str) -> Result<(String, PathBuf), String> {
         }
         _ => Err("expected a name and a folder, as `shop=environments/shop`".to_owned()),
     }
+}
+
+/// Reads what to keep for measuring.
+fn parse_left_out(text: &str) -> Result<LeftOut, String> {
+    LeftOut::parse(text).ok_or_else(|| "expected `environment=NAME` or `harness=NAME`".to_owned())
 }
 
 /// Reads a finite number.

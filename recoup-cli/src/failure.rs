@@ -127,6 +127,9 @@ impl From<PipelineError> for Failure {
         match error {
             PipelineError::Store(error) => error.into(),
             PipelineError::Sink(error) => error.into(),
+            PipelineError::UnknownLicence { .. } => Self::user(error.to_string())
+                .code("unknown-licence")
+                .hint("leave them out with `--skip-unknown`, or `recoup forget` them and import them again with `--licence NAME`"),
             PipelineError::Foreign { .. } => Self::user(error.to_string())
                 .code("foreign-file")
                 .hint("name another folder with `--out DIR`, or move the file away"),

@@ -60,7 +60,12 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Run(flags) => flags.out.as_deref(),
         _ => None,
     };
-    let settings = Settings::resolve(&arguments.global, out)?;
+    let views = match &arguments.command {
+        Command::Run(flags) => Some(&flags.views),
+        Command::Export(flags) => Some(&flags.views),
+        _ => None,
+    };
+    let settings = Settings::resolve(&arguments.global, out, views)?;
     match &arguments.command {
         Command::Run(flags) => commands::run::run(flags, &settings, printer),
         Command::Import(flags) => commands::import::import(flags, &settings, printer),
@@ -72,7 +77,9 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Collect(flags) => commands::collect::collect(flags, &settings, printer),
         Command::Env(command) => commands::env::env(command, &settings, printer),
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
+        Command::Release(flags) => commands::release::release(flags, &settings, printer),
         Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),
+        Command::Relabel(flags) => commands::relabel::relabel(flags, &settings, printer),
         Command::Ask(flags) => commands::ask::ask(flags, &settings, printer),
         Command::Eval(command) => commands::eval::eval(command, &settings, printer),
         Command::Stats => commands::stats::stats(&settings, printer),

@@ -268,6 +268,7 @@ fn main() {
                     ]),
                     refused: map(&[]),
                     redactions: map(&[("EMAIL", 212), ("PHONE", 31), ("CARD", 9)]),
+                    ..ExportRow::default()
                 },
                 ExportRow {
                     view: "step_masked_sft".into(),
@@ -283,6 +284,7 @@ fn main() {
                     ]),
                     refused: map(&[("tool call without arguments", 3)]),
                     redactions: map(&[("EMAIL", 388), ("API_KEY", 2)]),
+                    ..ExportRow::default()
                 },
             ]
         },

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! template_cases render TEMPLATE CASES.jsonl [name=value …]      SHA-256 of the text, generated ranges
-//! template_cases mask TEMPLATE CASES.jsonl MODEL_DIR             ids, mask, and the reason of a refusal
+//! template_cases mask TEMPLATE CASES.jsonl MODEL_DIR             ids, mask, and the reason of a refusal; fails where
+//!                                                                our tokens are not the library's
 //! template_cases time TEMPLATE CASES.jsonl MODEL_DIR THREADS     seconds of each step
 //! ```
 //!
@@ -112,7 +113,11 @@ fn masks(source: &str, cases: &[Value], model: &Path) -> Answer<()> {
             writeln!(out, "{}", json!({"error": "not rendered"}))?;
             continue;
         };
-        let ids = tokenizer.encode(&rendering.text)?.ids;
+        let encoded = tokenizer.encode(&rendering.text)?;
+        if encoded != tokenizer.encode_by_library(&rendering.text)? {
+            return Err("the words of a text are not the library's tokens".into());
+        }
+        let ids = encoded.ids;
         let (learned, refused) = match &format {
             Ok(format) => match mask(&conversation(case), &targets(case), format) {
                 Ok(row) => {

@@ -9,7 +9,7 @@ use crate::environments::{Identity, Score};
 use crate::evaluation::attribution::Attribution;
 use crate::judges::quality::Quality;
 use crate::models::{Amount, Estimate, Finish, LedgerLine, Usage};
-use crate::pipeline::{AtifExport, Diagnosing, FlipAgreement, Injecting, Replaying, Summary};
+use crate::pipeline::{AtifExport, Diagnosing, FlipAgreement, Injecting, Relabeling, Replaying, Summary};
 use crate::replay::ReplaySummary;
 use crate::rollout;
 use crate::store::{ForgetReport, GcReport, Stats, VerifyReport};
@@ -477,4 +477,5 @@ bodies! {
     Questioned: "recoup.questioned",
     Attribution: "recoup.attribution",
     FlipAgreement: "recoup.flip-agreement",
+    Relabeling: "recoup.relabeling",
 }

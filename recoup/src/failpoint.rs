@@ -65,6 +65,8 @@ failpoints! {
     Import "import"
     /// Labels that found their runs.
     Join "join"
+    /// Sketches of runs that an older program stored.
+    Sketches "sketches"
     /// Sides of tasks and goals.
     SplitLinks "split-links"
     /// Sides of runs.

@@ -4,8 +4,8 @@
 //!
 //! 1. vocabulary: [`trajectory`] (a run as a graph of messages), [`task`], [`verdict`] (what is decided
 //!    about a run), [`id`], [`json`] and [`canonical`] (equal content has equal bytes), [`warning`],
-//!    [`reporter`], [`visible`], [`artifact`] (what every file that is written starts with), [`failpoint`]
-//!    (where tests stop the process);
+//!    [`reporter`], [`visible`], [`artifact`] (what every file that is written starts with), [`deduplication`]
+//!    (which runs are nearly the same), [`failpoint`] (where tests stop the process);
 //! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all,
 //!    [`models`] answer questions, [`environments`] are worlds to act in;
 //! 3. judging and acting: [`statistics`], [`judges`] (models that give an opinion), [`rollout`], [`replay`];
@@ -42,6 +42,7 @@ pub mod artifact;
 #[cfg(any(feature = "models", feature = "templates"))]
 mod calendar;
 pub mod canonical;
+pub mod deduplication;
 pub mod failpoint;
 pub mod id;
 pub mod json;
@@ -70,6 +71,8 @@ pub mod replay;
 pub mod triage;
 
 pub mod diagnosis;
+
+pub mod hindsight;
 
 pub mod synthesis;
 

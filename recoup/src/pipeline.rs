@@ -18,9 +18,13 @@ mod judge;
 mod labelled;
 mod outcomes;
 mod outlets;
+mod relabel;
+#[cfg(feature = "parquet")]
+mod release;
 mod replay;
 mod replies;
 mod review;
+mod selection;
 mod settings;
 mod siblings;
 mod summary;
@@ -37,8 +41,14 @@ pub use self::judge::{Judging, JudgingPlan, Meter, first_questions, judge_runs};
 pub use self::labelled::judgements;
 pub use self::outcomes::{Attached, OutcomeLine, parse as parse_outcomes};
 pub use self::outlets::{Outlets, export_rows, require_own, write_outlets};
+pub use self::relabel::{
+    Asked, RelabelPlan, Relabeling, Verified, first_goal_questions, relabel_runs, relabelable,
+};
+#[cfg(feature = "parquet")]
+pub use self::release::{ReleaseConfig, release};
 pub use self::replay::{ReplayConfig, Replaying, replay, replayable};
 pub use self::review::{Stratum, read_review, record_review, review_sample};
+pub use self::selection::{Deduplicate, LeftOut, Selection};
 pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
 pub use self::worlds::Opener;
@@ -92,6 +102,14 @@ pub enum PipelineError {
     Foreign {
         /// The file.
         path: std::path::PathBuf,
+    },
+    /// A release would hold runs that nobody has said the licence of.
+    #[error("{count} runs have an unknown licence, `{example}` for one")]
+    UnknownLicence {
+        /// How many.
+        count: u64,
+        /// The first of them.
+        example: crate::id::TrajectoryId,
     },
     /// A file or folder could not be written.
     #[error("cannot write {}", path.display())]

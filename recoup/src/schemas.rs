@@ -15,10 +15,14 @@ use crate::answers::{
 use crate::artifact::{Artifact, Body, pretty};
 use crate::evaluation::attribution::Attribution;
 use crate::exporters::Manifest;
+#[cfg(feature = "parquet")]
+use crate::exporters::release::Release;
 use crate::id::Hash;
 use crate::json::Json;
 use crate::models::Estimate;
-use crate::pipeline::{AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Summary};
+use crate::pipeline::{
+    AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Relabeling, Summary,
+};
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
 use crate::synthesis::admission::Admission;
@@ -77,8 +81,11 @@ fn the_schemas_are_those_of_the_types() {
         ("labelling", artifact::<Labelled>()),
         ("exported", artifact::<Exported<'_>>()),
         ("exported_rows", schema::<ExportedRows<'_>>()),
+        #[cfg(feature = "parquet")]
+        ("release", artifact::<Release>()),
         ("attribution", artifact::<Attribution>()),
         ("flip_agreement", artifact::<FlipAgreement>()),
+        ("relabeling", artifact::<Relabeling>()),
         ("run", artifact::<Shown>()),
         ("reviewing", artifact::<Reviewed>()),
         ("blind", schema::<Blind<'_>>()),

@@ -5,11 +5,13 @@
 //! current one is that of the highest [`Producer::rank`], then version, never simply the newest.
 
 mod judged;
+mod relabelled;
 mod replayed;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::judged::{Attempt, Judging, Member, PersonReview, RejectedAnswer};
+pub use self::relabelled::{Acceptance, Evidence, FinalAnswer, GoalClaim, GoalRefusal, Relabel};
 pub use self::replayed::{
     Arm, ArmOutcome, Claim, ContinuationOutcome, DecisiveStep, Divergence, Flip, Recoverable, Repair,
     ReplayPair, Rung, Sweep, Unsupported,
@@ -124,6 +126,8 @@ pub enum Content {
     Judging(Judging),
     /// What a person says who saw the run and nothing else.
     PersonReview(PersonReview),
+    /// A goal in hindsight, accepted or refused.
+    Relabel(Relabel),
 }
 
 impl Content {
@@ -145,6 +149,7 @@ impl Content {
             Self::RejectedAnswer(_) => "rejected_answer",
             Self::Judging(_) => "judging",
             Self::PersonReview(_) => "person_review",
+            Self::Relabel(_) => "relabel",
         }
     }
 }

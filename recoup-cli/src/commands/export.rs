@@ -6,7 +6,7 @@ use recoup::answers::{Exported, ExportedRows};
 use recoup::exporters::trl_tokenized::{self, TrlTokenized};
 use recoup::exporters::{ExportOptions, Exporter, Manifest, Training, atif, check, exporter};
 use recoup::id::TrajectoryId;
-use recoup::pipeline::{export_atif, export_rows};
+use recoup::pipeline::{ContentSettings, export_atif, export_rows};
 use recoup::store::{Filter, Page, Store};
 use recoup::views::{VIEWS, View};
 
@@ -116,7 +116,9 @@ fn rows(
         wanted.push(Training { view: *view, exporter, options });
     }
     let mut progress = printer.progress();
-    let (threads, content) = (settings.threads, settings.content());
+    let threads = settings.threads;
+    let selection = settings.selection(&flags.selection)?;
+    let content = ContentSettings { selection, ..settings.content() };
     let manifests = export_rows(store, ids, &wanted, &flags.out, threads, &content, &mut progress)?;
     progress.finish();
     for (manifest, training) in manifests.iter().zip(&wanted) {
@@ -147,8 +149,8 @@ fn say(manifest: &Manifest, flags: &ExportArgs, printer: Printer) {
             excluded: &manifest.excluded,
             refused: &manifest.refused,
             duplicates: manifest.duplicates,
-            tokens: manifest.tokens,
-            trained_tokens: manifest.trained_tokens,
+            tokens: manifest.tokens.map(|tokens| tokens.tokens),
+            trained_tokens: manifest.tokens.map(|tokens| tokens.trained_tokens),
             files: files.chain([own.as_str()]).collect(),
             out: &out,
             checked: flags.check,

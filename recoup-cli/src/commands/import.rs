@@ -37,6 +37,9 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
     }
     input.require_runs()?;
     let mut store = project::create_or_open(settings)?;
+    if settings.is_split_strict(&flags.split) {
+        store.make_split_strict()?;
+    }
     let now = now();
     let config = input.config(&now, settings, Path::new(""));
     let mut progress = printer.progress();
@@ -220,6 +223,18 @@ pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
         printer.warn(format_args!("line {} of the outcome file names no run: `{}`", line.line, line.id));
     }
     more(imported.attached.unmatched.len() as u64, "lines of the outcome file", printer);
+    if stored.excluded_by_split > 0 {
+        printer.note(format_args!(
+            "{} would join training and test, and nothing is learned from them",
+            runs(stored.excluded_by_split as usize)
+        ));
+    }
+    if let Some(lopsided) = &imported.lopsided {
+        printer.warn(format_args!(
+            "{} of {} tasks are tied together, to the task `{}`, and stand on one side of the split",
+            lopsided.tasks, lopsided.of, lopsided.component
+        ));
+    }
     let skipped = imported.problems.iter().filter(|problem| problem.is_skip()).count();
     if skipped > 0 {
         printer.note(format_args!("passed over {skipped} links, pipes or devices"));

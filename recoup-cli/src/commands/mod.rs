@@ -17,6 +17,8 @@ pub(crate) mod ls;
 mod panel;
 mod preview;
 mod project;
+pub(crate) mod relabel;
+pub(crate) mod release;
 pub(crate) mod replay;
 pub(crate) mod review;
 pub(crate) mod run;

@@ -40,6 +40,11 @@ fn inputs_hash(store: &Store) -> String {
     store.fingerprint().map_or_else(|_| String::new(), |hash| hash.to_string())
 }
 
+/// Who answers a command whose own flags decide content, from what.
+pub(super) fn provenance_as(store: &Store, flags: &impl Serialize) -> Provenance {
+    Provenance::new(config_hash(flags), inputs_hash(store))
+}
+
 /// Puts the head before what a command answers, where no flags of its own decide content.
 pub(super) fn answer<T: Body>(store: &Store, settings: &Settings, body: T) -> Artifact<T> {
     Artifact::new(provenance(store, &settings.content()), body)
@@ -47,7 +52,7 @@ pub(super) fn answer<T: Body>(store: &Store, settings: &Settings, body: T) -> Ar
 
 /// Puts the head before what a command answers whose own flags decide content.
 pub(super) fn answer_as<T: Body>(store: &Store, flags: &impl Serialize, body: T) -> Artifact<T> {
-    Artifact::new(Provenance::new(config_hash(flags), inputs_hash(store)), body)
+    Artifact::new(provenance_as(store, flags), body)
 }
 
 /// The runs whose ids start as given, in that order.

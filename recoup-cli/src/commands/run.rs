@@ -23,9 +23,14 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     let known = environment::Known::of(&flags.worlds, settings)?;
     // Said before the work, not after it.
     pipeline::require_own(&settings.out)?;
+    let selection = settings.selection(&flags.selection)?;
     let mut store = project::create_or_open(settings)?;
+    if settings.is_split_strict(&flags.split) {
+        store.make_split_strict()?;
+    }
     let now = now();
-    let config = input.config(&now, settings, &settings.out);
+    let mut config = input.config(&now, settings, &settings.out);
+    config.settings.selection = selection;
     let panel = Panel::open(&flags.judge, settings, &store, printer)?;
     let mut refused = None;
     let mut progress = printer.progress();

@@ -28,6 +28,11 @@ pub(crate) fn stats(settings: &Settings, printer: Printer) -> Result<Ended, Fail
     for (side, count) in &stats.splits {
         line(&format!("split {side}"), count.to_string());
     }
+    if let Some(largest) = &stats.largest_component {
+        let rule = if stats.split_strict { "strict" } else { "standard" };
+        line("split rule", format!("{rule}; at most {} of {} tasks tied", largest.tasks, largest.of));
+    }
+    line("near-duplicates", stats.near_duplicates.to_string());
     if !stats.formats.is_empty() {
         printer.line(printer.paint(
             Look::Bold,

@@ -46,6 +46,11 @@ mod judges;
 /// Failed runs re-executed, and repairs proved by matched arms.
 mod replay;
 
+/// Runs and verdicts, published.
+mod release;
+/// What nothing is learned from.
+mod selection;
+
 /// The main job on the bundled examples and on the shared traces.
 mod run;
 

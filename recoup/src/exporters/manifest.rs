@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Training;
+use super::{TokenCounts, Training};
 use crate::artifact::Provenance;
 use crate::redaction::Kind;
 use crate::verdict::Side;
-use crate::views::Objective;
+use crate::views::{Objective, Tally};
 
 /// Written as `<view>.manifest.json` in the folder of the rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,12 +36,14 @@ pub struct Manifest {
     pub resampled: bool,
     /// Rows written.
     pub rows: u64,
+    /// What rows of tokens count; absent where rows are text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenCounts>,
     /// Runs offered.
     #[serde(rename = "in")]
     pub runs_in: u64,
-    /// Examples that they gave, in the form in which the format takes them: a pair counts once, and an example
-    /// that goes out step by step once a step.
-    pub examples: u64,
+    /// What the view built of them.
+    pub built: Tally,
     /// Runs that gave no example, by reason.
     pub excluded: BTreeMap<String, u64>,
     /// Examples that became no row, by reason.
@@ -54,10 +56,6 @@ pub struct Manifest {
     pub licences: BTreeMap<String, u64>,
     /// Rows by side of the split.
     pub split: BTreeMap<Side, u64>,
-    /// Tokens of all rows, where rows are tokens of a model.
-    pub tokens: Option<u64>,
-    /// Tokens that are learned, where rows are tokens of a model.
-    pub trained_tokens: Option<u64>,
     /// SHA-256 of the file of rows, hexadecimal.
     pub sha256: String,
     /// Files of the export but this one: the rows, then what a reader needs beside them.
@@ -81,16 +79,15 @@ impl Manifest {
             config,
             resampled: options.resample,
             rows: 0,
+            tokens: None,
             runs_in: 0,
-            examples: 0,
+            built: Tally::default(),
             excluded: BTreeMap::new(),
             refused: BTreeMap::new(),
             duplicates: 0,
             redactions: BTreeMap::new(),
             licences: BTreeMap::new(),
             split: BTreeMap::new(),
-            tokens: None,
-            trained_tokens: None,
             sha256: String::new(),
             files: vec![exporter.file(view.name())],
         }

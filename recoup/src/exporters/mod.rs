@@ -19,11 +19,14 @@ mod llamafactory;
 mod manifest;
 mod openai;
 mod plain;
+#[cfg(feature = "parquet")]
+pub mod release;
 mod row_file;
 mod rows;
 mod scout;
 mod shape;
 mod tinker;
+mod tokens;
 mod trl;
 mod trl_kto;
 mod trl_messages;
@@ -33,6 +36,8 @@ mod trl_prompt_completion;
 pub mod trl_tokenized;
 mod unsloth;
 mod verl;
+#[cfg(feature = "templates")]
+mod windows;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -44,6 +49,7 @@ pub use self::check::{CheckError, check};
 pub use self::manifest::Manifest;
 pub use self::rows::{Built, ExportOptions, Refusal, build_rows};
 pub use self::shape::{Key, Misfit, Shape};
+pub use self::tokens::TokenCounts;
 pub use self::trl::natural;
 pub use self::trl_kto::TrlKto;
 pub use self::trl_messages::TrlMessages;
@@ -110,11 +116,6 @@ pub trait Exporter: Sync {
     /// them has looked at the text himself.
     fn is_text(&self) -> bool {
         true
-    }
-
-    /// Tokens of a row, and those of them that are learned, where it is tokens.
-    fn tokens(&self, _row: &Value) -> Option<(u64, u64)> {
-        None
     }
 
     /// How the format says what is learned, in words for a person.

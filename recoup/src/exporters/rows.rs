@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Exporter;
+use super::{Exporter, TokenCounts};
 use crate::id::Hash;
 use crate::views::{Example, Objective, StepLabel};
 
@@ -15,12 +15,14 @@ pub struct Built {
     pub copies: u32,
     /// Its row.
     pub row: Result<Value, Refusal>,
+    /// What of a row of tokens is counted.
+    pub tokens: Option<TokenCounts>,
 }
 
 impl Built {
     /// What came of one example.
     pub fn one(example: Example, row: Result<Value, Refusal>) -> Self {
-        Self { example, copies: 1, row }
+        Self { example, copies: 1, row, tokens: None }
     }
 }
 

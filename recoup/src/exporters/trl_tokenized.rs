@@ -2,7 +2,7 @@
 //!
 //! TRL uses labels as they stand: -100 is not learned. A row is made for one model, with its own template
 //! and tokenizer. Where the template allows the proof of a last turn only, an example goes out one learned
-//! message a row.
+//! message a row; where it is longer than the model's context, in windows.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use super::chat::{chat_messages, tools};
 use super::shape::{Shape, key};
 use super::trl::one_row_a_step;
+use super::windows::windows;
 use super::writer::leftover;
-use super::{Built, Exporter, Refusal};
-use crate::templates::{ChatFormat, Conversation, MaskedRow, Refused, Target, mask};
+use super::{Built, Exporter, Refusal, TokenCounts};
+use crate::templates::{ChatFormat, Conversation, MaskedRow, Refused, RenderOptions, Target, mask};
 use crate::trajectory::Role;
 use crate::views::{Example, Objective};
 
@@ -21,6 +22,8 @@ use crate::views::{Example, Objective};
 pub const FORMAT: &str = "trl-tokenized";
 /// The label of a token that is not learned.
 pub const IGNORED: i64 = -100;
+/// Why a row has no place in the model's context.
+const LONGER: &str = Refused::TooLong { tokens: 0, limit: 0 }.reason();
 
 /// See the module.
 #[derive(Debug)]
@@ -57,6 +60,57 @@ impl TrlTokenized {
         let conversation = Conversation { messages: &messages, tools: tools.as_deref() };
         mask(&conversation, &targets, &self.format).map_err(|refused| Refusal { reason: refused.reason() })
     }
+
+    /// Tokens of an example; none where it has no text, which its row will say.
+    fn length(&self, example: &Example) -> usize {
+        let Ok(messages) = chat_messages(example) else { return 0 };
+        let tools = tools(example);
+        let conversation = Conversation { messages: &messages, tools: tools.as_deref() };
+        let rendering = self.format.render(&conversation, RenderOptions::default());
+        let encoded = rendering.ok().and_then(|text| self.format.tokenizer().encode(&text.text).ok());
+        encoded.map_or(0, |encoded| encoded.ids.len())
+    }
+
+    /// The rows of an example that fits: one, or one for each learned message where only the last turn of a
+    /// conversation can be proved.
+    fn fitting(&self, example: Example, windows: u64) -> Vec<Built> {
+        let built = |example: Example| {
+            let row = self.masked(&example);
+            let tokens = row.as_ref().ok().map(|row| TokenCounts { windows, ..counts(&example, row) });
+            Built { tokens, ..Built::one(example, row.map(|row| written(&row))) }
+        };
+        let whole = built(example);
+        let last_turns_only = [Refused::OneMethodOnly.reason(), Refused::MethodsDisagree.reason()];
+        match &whole.row {
+            Err(refusal) if last_turns_only.contains(&refusal.reason) => {
+                whole.example.steps().into_iter().map(built).collect()
+            }
+            _ => vec![whole],
+        }
+    }
+}
+
+/// The row as TRL reads it.
+fn written(row: &MaskedRow) -> Value {
+    let label = |(id, weight): (&u32, &f32)| if *weight == 0.0 { IGNORED } else { i64::from(*id) };
+    let labels: Vec<i64> = row.ids.iter().zip(&row.weights).map(label).collect();
+    json!({"input_ids": row.ids, "labels": labels})
+}
+
+fn counts(example: &Example, row: &MaskedRow) -> TokenCounts {
+    let learned = (0..example.context.len()).filter(|index| example.segments_of(*index).next().is_some());
+    let is_recorded =
+        |index: &usize| example.context.get(*index).is_some_and(|shown| shown.sampled.is_some());
+    let (recorded, retokenized): (Vec<usize>, Vec<usize>) = learned.partition(is_recorded);
+    TokenCounts {
+        tokens: row.ids.len() as u64,
+        trained_tokens: row.trained() as u64,
+        recorded: recorded.len() as u64,
+        recorded_otherwise: row.recorded_otherwise as u64,
+        retokenized: retokenized.len() as u64,
+        straddling: row.straddling as u64,
+        windows: 0,
+    }
 }
 
 /// What is learned, by the index of its chat message: the assistant's messages are as many and in the same
@@ -84,25 +138,19 @@ impl Exporter for TrlTokenized {
     }
 
     fn row(&self, example: &Example) -> Result<Value, Refusal> {
-        let row = self.masked(example)?;
-        let label = |(id, weight): (&u32, &f32)| if *weight == 0.0 { IGNORED } else { i64::from(*id) };
-        let labels: Vec<i64> = row.ids.iter().zip(&row.weights).map(label).collect();
-        Ok(json!({"input_ids": row.ids, "labels": labels}))
+        self.masked(example).map(|row| written(&row))
     }
 
     fn rows(&self, example: Example) -> Vec<Built> {
-        let row = self.row(&example);
-        let last_turns_only = [Refused::OneMethodOnly.reason(), Refused::MethodsDisagree.reason()];
-        match row {
-            Err(refusal) if last_turns_only.contains(&refusal.reason) => {
-                let steps = example.steps().into_iter();
-                let built = |example| {
-                    let row = self.row(&example);
-                    Built::one(example, row)
-                };
-                steps.map(built).collect()
-            }
-            row => vec![Built::one(example, row)],
+        let built = self.fitting(example, 0);
+        let [Built { example, row: Err(refusal), .. }] = built.as_slice() else { return built };
+        let cut = match self.format.tokens_max() {
+            Some(limit) if refusal.reason == LONGER => windows(example, limit, &|window| self.length(window)),
+            _ => None,
+        };
+        match cut {
+            Some(windows) => windows.into_iter().flat_map(|window| self.fitting(window, 1)).collect(),
+            None => built,
         }
     }
 
@@ -114,12 +162,6 @@ impl Exporter for TrlTokenized {
 
     fn is_text(&self) -> bool {
         false
-    }
-
-    fn tokens(&self, row: &Value) -> Option<(u64, u64)> {
-        let labels = row["labels"].as_array()?;
-        let learned = labels.iter().filter(|label| label.as_i64() != Some(IGNORED)).count();
-        Some((labels.len() as u64, learned as u64))
     }
 
     fn mask(&self) -> &'static str {

@@ -14,7 +14,7 @@ use super::{Built, Exporter, Manifest, Training};
 use crate::artifact::Provenance;
 use crate::failpoint::{self, Failpoint};
 use crate::redaction::{Redacted, leftovers};
-use crate::views::{Deduplicator, Exclusion};
+use crate::views::{Deduplicator, Exclusion, Tally};
 
 /// Why an export could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -96,8 +96,12 @@ impl<'a> ExportWriter<'a> {
         Ok(())
     }
 
-    fn write(&mut self, Built { example, copies, row }: Built) -> Result<(), ExportError> {
-        self.manifest.examples += 1;
+    /// Counts what the view built.
+    pub fn count(&mut self, tally: &Tally) {
+        self.manifest.built.merge(tally);
+    }
+
+    fn write(&mut self, Built { example, copies, row, tokens }: Built) -> Result<(), ExportError> {
         if !self.deduplicator.is_new(&example) {
             self.manifest.duplicates += 1;
             return Ok(());
@@ -117,6 +121,9 @@ impl<'a> ExportWriter<'a> {
         }
         for _ in 0..copies {
             self.push(&row)?;
+            if let Some(tokens) = tokens {
+                *self.manifest.tokens.get_or_insert_default() += tokens;
+            }
             let Manifest { licences, split, .. } = &mut self.manifest;
             *licences.entry(example.lineage.licence.clone()).or_default() += 1;
             *split.entry(example.lineage.side).or_default() += 1;
@@ -133,10 +140,6 @@ impl<'a> ExportWriter<'a> {
         let pushed = self.rows.push(row);
         pushed.map_err(|source| ExportError::Io { path: self.rows_path.clone(), source })?;
         self.manifest.rows += 1;
-        if let Some((all, learned)) = self.exporter.tokens(row) {
-            *self.manifest.tokens.get_or_insert_default() += all;
-            *self.manifest.trained_tokens.get_or_insert_default() += learned;
-        }
         Ok(())
     }
 

@@ -184,7 +184,11 @@ fn is_too_long(text: &str) -> bool {
     text.chars().count() > PROSE_CHARS_MAX
 }
 
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+/// Reads one JSON object, strictly.
+///
+/// # Errors
+/// What is wrong with the answer.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     if text.len() > ANSWER_BYTES_MAX {
         return Err(format!("the answer is longer than {ANSWER_BYTES_MAX} bytes"));
     }
@@ -260,14 +264,16 @@ pub(super) fn opinion_schema() -> ReplySchema {
     reply("opinion", &object(&members))
 }
 
-fn object(members: &[(&str, Value)]) -> Value {
+/// The schema of an object with these members, all required, in this order.
+pub(crate) fn object(members: &[(&str, Value)]) -> Value {
     let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
     let properties: serde_json::Map<String, Value> =
         members.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     json!({ "type": "object", "properties": properties, "required": names, "additionalProperties": false })
 }
 
-fn reply(name: &str, schema: &Value) -> ReplySchema {
+/// A schema to answer in.
+pub(crate) fn reply(name: &str, schema: &Value) -> ReplySchema {
     ReplySchema { name: name.to_owned(), schema: Json::from_foreign(&schema.to_string()) }
 }
 

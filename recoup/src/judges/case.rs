@@ -35,6 +35,13 @@ impl<'a> Case<'a> {
         Self { run, redacted, positions, anchors, mark, truth }
     }
 
+    /// The same of a run that was redacted before: it is its own original.
+    pub fn of_redacted(run: &'a Trajectory, anchors: &[Citation]) -> Self {
+        let redacted = Redacted::as_it_is(run);
+        let positions = run.main_branch().positions().to_vec();
+        Self { run, mark: mark(run), redacted, positions, anchors: anchors.to_vec(), truth: None }
+    }
+
     /// The run itself.
     pub fn run(&self) -> &'a Trajectory {
         self.run
@@ -46,7 +53,7 @@ impl<'a> Case<'a> {
     }
 
     /// What begins every line of the frame and occurs nowhere in the run.
-    pub(super) fn mark(&self) -> &str {
+    pub(crate) fn mark(&self) -> &str {
         &self.mark
     }
 
@@ -115,6 +122,12 @@ impl<'a> Case<'a> {
     /// comes out is never written.
     pub fn restore(&self, text: &str) -> String {
         self.redacted.placeholders.restore(text)
+    }
+
+    /// The author of a node as shown.
+    pub fn shown_agent(&self, position: usize) -> Option<String> {
+        let node = self.redacted.trajectory.nodes.get(position)?;
+        serde_json::from_str(&shown::name(&node.agent)).ok()
     }
 
     /// Whether a name is the one that was shown for the author of a node, up to form and case.

@@ -14,7 +14,7 @@
 //!
 //! [`quality`] measures judges on the labels that people give.
 
-mod answer;
+pub(crate) mod answer;
 mod case;
 mod excerpt;
 mod model_judge;

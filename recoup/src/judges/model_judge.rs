@@ -51,6 +51,11 @@ impl JudgeConfig {
         self.proposing(case, &[], self.window_tokens).0
     }
 
+    /// Bytes of the record in one question.
+    pub fn window_bytes(&self) -> usize {
+        budget(self.window_tokens)
+    }
+
     fn proposing(&self, case: &Case<'_>, refused: &[Refused], tokens: usize) -> (ChatRequest, Shown) {
         let shown = case.show(budget(tokens), refused.last().map_or(&[], |last| &last.cited));
         let mut messages = vec![ChatMessage::system(DIAGNOSE.text), ChatMessage::user(shown.text.as_str())];

@@ -17,7 +17,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    fn of(text: &'static str) -> Self {
+    pub(crate) fn of(text: &'static str) -> Self {
         Self { text, hash: Hash::of(text.as_bytes()).to_string() }
     }
 }

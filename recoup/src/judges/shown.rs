@@ -63,6 +63,11 @@ pub enum Misquote {
 }
 
 impl Shown {
+    /// Whether anything of a node is shown.
+    pub fn holds(&self, node: usize) -> bool {
+        self.stretches.iter().any(|stretch| stretch.node == node)
+    }
+
     /// The one place of a quote in what was shown of a node, as a range of the redacted part.
     pub(super) fn locate(&self, node: usize, quote: &str) -> Result<Citation, Misquote> {
         let of_node: Vec<&Stretch> = self.stretches.iter().filter(|stretch| stretch.node == node).collect();

@@ -7,7 +7,7 @@ use super::outcomes::{self, Attached};
 use super::{PipelineConfig, PipelineError};
 use crate::importers::{COMPANIONS, Event, ImportError, Sink, SinkError, Source, SourceProblem, detect};
 use crate::reporter::Reporter;
-use crate::store::{Import, ImportSummary, Store};
+use crate::store::{Import, ImportSummary, LargestComponent, Store};
 use crate::warning::Quarantine;
 
 /// What an import did.
@@ -23,6 +23,8 @@ pub struct Imported {
     pub problems: Vec<SourceProblem>,
     /// What the store counted.
     pub stored: ImportSummary,
+    /// The tied tasks that are the most, where they are so many that the split is lopsided.
+    pub lopsided: Option<LargestComponent>,
     /// What an outcome file did.
     pub attached: Attached,
 }
@@ -61,6 +63,7 @@ pub fn import(
         reporter.advance(1);
     }
     imported.stored = sink.finish()?;
+    imported.lopsided = store.largest_component()?.filter(LargestComponent::is_too_large);
     if !config.outcomes.is_empty() {
         imported.attached = outcomes::attach(store, config.outcomes, config.now)?;
     }

@@ -6,6 +6,7 @@ mod folder;
 mod judges;
 mod load;
 mod pass;
+mod previews;
 mod replays;
 mod rows;
 
@@ -14,7 +15,7 @@ use std::path::Path;
 
 pub use self::folder::require_own;
 pub(super) use self::folder::{remove_partial, replace};
-use self::pass::pass;
+use self::pass::{Passed, pass};
 use self::replays::replay_row;
 use self::rows::{export_row, import_row};
 use super::{ContentSettings, Imported, PipelineConfig, PipelineError};
@@ -60,7 +61,8 @@ pub fn write_outlets(
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
     let training: Vec<Training<'_>> = VIEWS.iter().map(|view| natural(*view)).collect();
     let mut writers = writers(&training, config.out, &provenance, &config.settings)?;
-    let runs = pass(store, None, &training, &config.settings.views, config.threads, &mut writers, reporter)?;
+    let Passed { runs, previews } =
+        pass(store, None, &training, &config.settings, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
         title: TITLE.to_owned(),
@@ -68,7 +70,11 @@ pub fn write_outlets(
         provenance: provenance.clone(),
         import: imported.map(import_row),
         runs,
-        exports: manifests.iter().map(export_row).collect(),
+        exports: manifests
+            .iter()
+            .zip(previews)
+            .map(|(manifest, previews)| export_row(manifest, previews))
+            .collect(),
         replay: replay_row(store)?,
         judges: judges::judges(store)?,
         detectors: DETECTORS
@@ -111,7 +117,7 @@ pub fn export_rows(
     let provenance = Provenance::new(settings.hash(), store.fingerprint()?.to_string());
     remove_partial(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
     let mut writers = writers(training, out, &provenance, settings)?;
-    pass(store, Some(ids), training, &settings.views, threads, &mut writers, reporter)?;
+    pass(store, Some(ids), training, settings, threads, &mut writers, reporter)?;
     Ok(writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?)
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::Selection;
 use crate::artifact::{Body, config_hash};
 use crate::importers::ImportOptions;
 use crate::views::ViewSettings;
@@ -20,6 +21,9 @@ pub struct ContentSettings {
     pub licence: String,
     /// What is learned.
     pub views: ViewSettings,
+    /// What nothing is learned from.
+    #[serde(skip_serializing_if = "Selection::is_default")]
+    pub selection: Selection,
 }
 
 impl Body for ContentSettings {
@@ -35,6 +39,7 @@ impl ContentSettings {
             max_record_bytes: options.record_bytes_max,
             licence: options.licence.clone(),
             views,
+            selection: Selection::default(),
         }
     }
 

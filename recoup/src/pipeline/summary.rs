@@ -36,6 +36,8 @@ pub struct Summary {
     pub unreadable: u64,
     /// Things that the records cannot carry.
     pub losses: u64,
+    /// New runs on no side of the split because they would join two.
+    pub excluded_by_split: u64,
     /// Lines of an outcome file that name no run.
     pub unmatched_outcomes: u64,
     /// Runs read, by outcome as it stands: with labels, outcome files and assumptions.
@@ -99,6 +101,7 @@ pub fn summarize(
         unrecognized: imported.unrecognized.len() as u64,
         unreadable: imported.problems.iter().filter(|problem| !problem.is_skip()).count() as u64,
         losses: stored.losses.values().sum(),
+        excluded_by_split: stored.excluded_by_split,
         unmatched_outcomes: imported.attached.unmatched.len() as u64,
         outcomes,
         blame: Party::ALL

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::model::{Curves, Judges};
+use super::model::{Curves, Judges, Preview};
 use crate::artifact::Provenance;
 use crate::replay::ReplaySummary;
 use crate::trajectory::Status;
 use crate::verdict::{Class, Party, Side};
+use crate::views::Tally;
 use crate::warning::{Loss, Quarantine};
 
 /// Everything a report is made from.
@@ -139,8 +140,14 @@ pub struct ExportRow {
     pub excluded: BTreeMap<String, u64>,
     /// Rows it refused to write, by reason.
     pub refused: BTreeMap<String, u64>,
+    /// Rows dropped as equal to an earlier one.
+    pub duplicates: u64,
+    /// What the view built, before equal examples were dropped and any was refused.
+    pub built: Tally,
     /// Pieces of text replaced by placeholders, by kind.
     pub redactions: BTreeMap<String, u64>,
+    /// A few of its examples, with what is learned marked.
+    pub previews: Vec<Preview>,
 }
 
 /// What an import read and could not read.

@@ -35,6 +35,6 @@ pub use self::markdown::markdown;
 pub use self::model::{
     Action, AmbiguousFile, Attach, BlameCount, Breakdown, Capped, ClassCount, Curves, DetectorCount,
     Disagreement, Example, GateCount, Group, Headline, ImportSummary, Judges, KeptOut, Learning, LossCount,
-    Named, Outcomes, Positions, Rate, Replays, Report, RunEntry, Severities,
+    Named, Outcomes, Piece, Positions, Preview, PreviewMessage, Rate, Replays, Report, RunEntry, Severities,
 };
 pub use self::summary::summarize;

@@ -6,6 +6,7 @@ use super::model::{Breakdown, Group, Headline, Outcomes, Rate, Replays, Report};
 use crate::replay::{self, Comparison};
 use crate::trajectory::Status;
 use crate::verdict::{Arm, Class, Party};
+use crate::views::Tally;
 
 /// `12,345`.
 pub(super) fn number(n: u64) -> String {
@@ -28,6 +29,25 @@ pub(super) fn runs(n: u64) -> String {
 /// A number with its noun.
 pub(super) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", number(n), if n == 1 { one } else { many })
+}
+
+/// `12 kB`, in thousands.
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => counted(bytes, "byte", "bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// How much of a view's text is learned.
+pub(super) fn learned(built: &Tally) -> String {
+    if built.learned_bytes == 0 {
+        return "nothing of it imitated".to_owned();
+    }
+    let share = built.learned_bytes as f64 / built.bytes.max(1) as f64;
+    format!("{} of it learned ({})", size(built.learned_bytes), percent(share))
 }
 
 /// `62%`; one decimal near the ends, where a whole percent would lie.

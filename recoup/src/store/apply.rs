@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, Statement, ToSql, params};
 use super::pack::Frame;
 use super::plan::{NewRun, Plan, Ref, Waiting, tag};
 use super::revisions::Fate;
-use super::{StoreError, join, varint, verdicts};
+use super::{StoreError, join, sketches, varint, verdicts};
 use crate::id::TrajectoryKey;
 use crate::task::goal_hash;
 use crate::trajectory::Sealed;
@@ -205,6 +205,7 @@ fn put_run(
         media.execute((seq, hash.0))?;
     }
     join::put_aliases(connection, seq, sealed)?;
+    sketches::put(connection, seq, sealed.sketch.as_ref(), &head.task)?;
     for label in &sealed.labels {
         verdicts::put(connection, seq, &join::verdict(head.id, label.clone(), now))?;
     }

@@ -143,7 +143,7 @@ fn delete(connection: &Connection, seq: i64) -> Result<u64, StoreError> {
     replies::forget(connection, seq)?;
     batches::forget(connection, seq)?;
     let verdicts = connection.execute("DELETE FROM verdict WHERE subject = ?1", [seq])?;
-    for table in ["alias", "trajectory_media", "content"] {
+    for table in ["alias", "trajectory_media", "content", "sketch", "strict_link"] {
         connection.execute(&format!("DELETE FROM {table} WHERE trajectory = ?1"), [seq])?;
     }
     connection.execute("DELETE FROM trajectory WHERE seq = ?1", [seq])?;

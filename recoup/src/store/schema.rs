@@ -18,7 +18,7 @@ use super::StoreError;
 use crate::failpoint::{self, Failpoint};
 
 /// Migrations, oldest first: the one at index `n` leads from format `n` to format `n + 1`.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 const VERSION_1: &str = "
 -- Where runs were read.
@@ -89,6 +89,20 @@ CREATE INDEX reply_run_reply ON reply_run(reply);
 CREATE TABLE batch(name BLOB PRIMARY KEY, id TEXT, base_url TEXT NOT NULL, model TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE batch_question(key BLOB PRIMARY KEY, batch BLOB NOT NULL, stage TEXT NOT NULL, run BLOB) WITHOUT ROWID;
 CREATE INDEX batch_question_batch ON batch_question(batch);
+";
+
+const VERSION_3: &str = "
+-- By what near-duplicates are found; empty for a run that is too short. Missing only where an older
+-- program stored the run.
+CREATE TABLE sketch(trajectory INTEGER PRIMARY KEY, body BLOB NOT NULL);
+-- What ties runs in a strict split only: hashes of a template, a repository, the seed of a database.
+CREATE TABLE strict_link(trajectory INTEGER NOT NULL, link BLOB NOT NULL, PRIMARY KEY(trajectory, link)) WITHOUT ROWID;
+CREATE INDEX strict_link_link ON strict_link(link);
+-- Finds what replays have continued from a run.
+CREATE INDEX trajectory_origin ON trajectory(origin) WHERE origin IS NOT NULL;
+CREATE INDEX split_link_component ON split_link(component);
+-- What was decided about the project as a whole.
+CREATE TABLE rule(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 ";
 
 /// The format of an open file.

@@ -1,19 +1,24 @@
 //! The split: which runs may teach, which choose and which measure, decided once.
 //!
 //! Runs are tied by *links*: their task key, their goal (as [`goal_hash`](crate::task::goal_hash)
-//! folds it), the run they continue. Linked runs form a component and stand on one side, given by a
-//! hash of the component's smallest task key: 80 % train, 10 % validation, 10 % test.
+//! folds it), the run they continue, the tasks of runs that they nearly equal; in a strict split also
+//! the template their task is made from, its repository, the seed of its database. Linked runs form a
+//! component and stand on one side, given by a hash of the component's smallest task key: 80 % train,
+//! 10 % validation, 10 % test.
 //!
 //! Sides are given when an import finishes, so they do not depend on the order of its runs, and stay:
 //! a later component takes the side of the link it shares. A run whose links stand on two sides
 //! belongs to neither; it is excluded, and ties nothing together. So is a run that a label moves to a
 //! task of another side than the one it was given at import.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::{Connection, OptionalExtension as _};
+use serde::Serialize;
 
-use super::{Store, StoreError, verdicts};
+use super::components::{Components, Known};
+use super::{Store, StoreError, sketches, verdicts};
+use crate::deduplication::first_of_cluster;
 use crate::failpoint::Failpoint;
 use crate::id::{Hash, TrajectoryId};
 use crate::verdict::{Content, Producer, Side, Split, Verdict};
@@ -22,6 +27,77 @@ use crate::verdict::{Content, Producer, Side, Split, Verdict};
 const IMPORT: &str = "import";
 /// Rows in one commit.
 const BATCH: usize = 1000;
+
+/// The rule of a project whose split is strict, and its value.
+const RULE: &str = "split";
+const STRICT: &str = "strict";
+
+/// The component that holds the most tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LargestComponent {
+    /// Its smallest task key.
+    pub component: String,
+    /// Tasks in it.
+    pub tasks: u64,
+    /// Tasks in the project that have a side.
+    pub of: u64,
+}
+
+impl LargestComponent {
+    /// Tasks below which a share says nothing.
+    const TASKS_MIN: u64 = 10;
+
+    /// Whether it holds so much of the project (over 30 % of its tasks) that the sides are lopsided.
+    pub fn is_too_large(&self) -> bool {
+        self.of >= Self::TASKS_MIN && self.tasks * 10 > self.of * 3
+    }
+}
+
+impl Store {
+    /// Makes the split strict from now on: runs are also tied by their task's template and groups.
+    /// Runs that have a side keep it.
+    ///
+    /// # Errors
+    /// When the project cannot be written.
+    pub fn make_split_strict(&mut self) -> Result<(), StoreError> {
+        if !self.is_split_strict()? {
+            let transaction = self.write()?;
+            transaction.execute("INSERT OR REPLACE INTO rule VALUES(?1, ?2)", (RULE, STRICT))?;
+            transaction.commit(Failpoint::SplitLinks)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the split is strict.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    pub fn is_split_strict(&self) -> Result<bool, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT 1 FROM rule WHERE name = ?1 AND value = ?2")?;
+        Ok(statement.exists((RULE, STRICT))?)
+    }
+
+    /// The component that holds the most tasks; the first by name of several. `None` without a task.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    pub fn largest_component(&self) -> Result<Option<LargestComponent>, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT DISTINCT task FROM trajectory")?;
+        let mut rows = statement.query([])?;
+        let mut tasks: BTreeMap<String, u64> = BTreeMap::new();
+        while let Some(row) = rows.next()? {
+            let link = Ties::task_link(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?);
+            if let Some(split) = stored_side(&self.connection, link)? {
+                *tasks.entry(split.component).or_default() += 1;
+            }
+        }
+        let of = tasks.values().sum();
+        let largest = tasks.into_iter().rev().max_by_key(|(_, tasks)| *tasks);
+        Ok(largest.map(|(component, tasks)| LargestComponent { component, tasks, of }))
+    }
+}
 
 /// A run without a side.
 struct Unsplit {
@@ -77,16 +153,39 @@ pub(super) fn forget(connection: &Connection, ties: &[Ties]) -> Result<(), Store
 
 /// Gives every run that has no side its side and returns how many are excluded.
 pub(super) fn assign(store: &Store, now: &str) -> Result<u64, StoreError> {
-    let runs = unsplit(&store.connection)?;
+    let mut runs = unsplit(&store.connection)?;
+    if runs.is_empty() {
+        return Ok(0);
+    }
+    sketches::complete(store)?;
+    let (near, known_of_near) = near_ties(&store.connection)?;
+    let strict = store.is_split_strict()?;
     let mut components = Components::default();
     let mut joined = Vec::with_capacity(runs.len());
-    for run in &runs {
+    for run in &mut runs {
         for link in &run.links {
-            components.add(&store.connection, *link)?;
+            if !components.has(*link) {
+                components.add(*link, Known::Open.and(stored_side(&store.connection, *link)?), true);
+            }
+        }
+        if let Some(tie) = near.get(&run.seq) {
+            if !components.has(*tie) {
+                components.add(*tie, known_of_near.get(tie).cloned().unwrap_or(Known::Open), false);
+            }
+            run.links.push(*tie);
+        }
+        if strict {
+            for link in strict_links(&store.connection, run.seq)? {
+                if !components.has(link) {
+                    components.add(link, known_of_strict(&store.connection, link)?, true);
+                }
+                run.links.push(link);
+            }
         }
         joined.push(components.join(&run.links, &run.ties.task));
     }
-    let links = components.decided();
+    rename(store, components.renamed())?;
+    let links = components.decided(side);
     for batch in links.chunks(BATCH) {
         let transaction = store.write()?;
         {
@@ -147,6 +246,69 @@ pub(super) fn follow(connection: &Connection, seq: i64, task: &str, now: &str) -
         let content = Content::Split(split);
         let verdict = Verdict::new(id, Producer::rules("label", 1), Vec::new(), content, now);
         verdicts::put(connection, seq, &verdict)?;
+    }
+    Ok(())
+}
+
+/// What ties runs that are nearly equal, by their integer ids, and what is known of each such tie from the
+/// runs that have a side.
+fn near_ties(connection: &Connection) -> Result<(HashMap<i64, Hash>, HashMap<Hash, Known>), StoreError> {
+    let (runs, sketches) = sketches::sketched(connection, "(split IS NULL OR split <> 'excluded')")?;
+    let first = first_of_cluster(&sketches);
+    let mut size = vec![0; runs.len()];
+    first.iter().for_each(|first| size[*first] += 1);
+    let mut ties = HashMap::new();
+    let mut known: HashMap<Hash, Known> = HashMap::new();
+    for (run, first) in runs.iter().zip(first).filter(|(_, first)| size[*first] > 1) {
+        let tie = Hash::of_all(&[b"near", &runs[first].id.0.0]);
+        ties.insert(run.seq, tie);
+        let known = known.entry(tie).or_insert(Known::Open);
+        if run.is_split {
+            *known = std::mem::replace(known, Known::Open)
+                .and(stored_side(connection, Ties::task_link(&run.task))?);
+        }
+    }
+    Ok((ties, known))
+}
+
+/// What ties a run in a strict split.
+fn strict_links(connection: &Connection, seq: i64) -> Result<Vec<Hash>, StoreError> {
+    let mut statement =
+        connection.prepare_cached("SELECT link FROM strict_link WHERE trajectory = ?1 ORDER BY link")?;
+    let rows = statement.query_map([seq], |row| row.get(0).map(Hash))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The side of a strict link, or, where the split was not strict before, of the runs that it ties.
+fn known_of_strict(connection: &Connection, link: Hash) -> Result<Known, StoreError> {
+    if let Some(split) = stored_side(connection, link)? {
+        return Ok(Known::On(split));
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT task FROM strict_link JOIN trajectory ON seq = trajectory
+         WHERE link = ?1 AND split IS NOT NULL AND split <> 'excluded' ORDER BY task",
+    )?;
+    let mut rows = statement.query([link.0])?;
+    let mut known = Known::Open;
+    while let Some(row) = rows.next()? {
+        let task: String = row.get(0)?;
+        known = known.and(stored_side(connection, Ties::task_link(&task))?);
+    }
+    Ok(known)
+}
+
+/// Gives components that have become one the same name.
+fn rename(store: &Store, renamed: &[(String, String)]) -> Result<(), StoreError> {
+    for batch in renamed.chunks(BATCH) {
+        let transaction = store.write()?;
+        {
+            let mut statement =
+                transaction.prepare_cached("UPDATE split_link SET component = ?2 WHERE component = ?1")?;
+            for (gone, kept) in batch {
+                statement.execute((gone, kept))?;
+            }
+        }
+        transaction.commit(Failpoint::SplitLinks)?;
     }
     Ok(())
 }
@@ -220,87 +382,6 @@ fn side(component: &str) -> Side {
         0 => Side::Test,
         1 => Side::Validation,
         _ => Side::Train,
-    }
-}
-
-/// Links as a union-find forest; a root knows its side once one of its links has one.
-#[derive(Default)]
-struct Components {
-    index: HashMap<Hash, usize>,
-    links: Vec<Hash>,
-    parent: Vec<usize>,
-    fixed: Vec<Option<Split>>,
-    smallest: Vec<Option<String>>,
-}
-
-impl Components {
-    fn add(&mut self, connection: &Connection, link: Hash) -> Result<(), StoreError> {
-        if !self.index.contains_key(&link) {
-            self.index.insert(link, self.links.len());
-            self.links.push(link);
-            self.parent.push(self.parent.len());
-            self.fixed.push(stored_side(connection, link)?);
-            self.smallest.push(None);
-        }
-        Ok(())
-    }
-
-    fn root(&mut self, mut at: usize) -> usize {
-        while self.parent[at] != at {
-            self.parent[at] = self.parent[self.parent[at]];
-            at = self.parent[at];
-        }
-        at
-    }
-
-    /// Ties links together unless they stand on two sides; false where they do.
-    fn join(&mut self, links: &[Hash], task: &str) -> bool {
-        let mut roots: Vec<usize> = Vec::with_capacity(links.len());
-        for link in links {
-            if let Some(at) = self.index.get(link).copied() {
-                roots.push(self.root(at));
-            }
-        }
-        let mut sides: Vec<Side> =
-            roots.iter().filter_map(|root| self.fixed[*root].as_ref()).map(|split| split.side).collect();
-        sides.dedup();
-        if sides.len() > 1 {
-            return false;
-        }
-        let Some((first, others)) = roots.split_first() else { return true };
-        for other in others.iter().filter(|other| *other != first) {
-            self.parent[*other] = *first;
-            let (fixed, smallest) = (self.fixed[*other].take(), self.smallest[*other].take());
-            self.fixed[*first] = match (self.fixed[*first].take(), fixed) {
-                (Some(left), Some(right)) => {
-                    Some(if left.component <= right.component { left } else { right })
-                }
-                (left, right) => left.or(right),
-            };
-            self.smallest[*first] = match (self.smallest[*first].take(), smallest) {
-                (Some(left), Some(right)) => Some(left.min(right)),
-                (left, right) => left.or(right),
-            };
-        }
-        if self.smallest[*first].as_deref().is_none_or(|smallest| task < smallest) {
-            self.smallest[*first] = Some(task.to_owned());
-        }
-        true
-    }
-
-    /// Every link with the side of its component, in the order the links came; links of excluded
-    /// runs only stay open.
-    fn decided(mut self) -> Vec<(Hash, Split)> {
-        let mut decided = Vec::new();
-        for at in 0..self.links.len() {
-            let root = self.root(at);
-            let split = self.fixed[root].clone().or_else(|| {
-                let component = self.smallest[root].clone()?;
-                Some(Split { side: side(&component), component })
-            });
-            decided.extend(split.map(|split| (self.links[at], split)));
-        }
-        decided
     }
 }
 

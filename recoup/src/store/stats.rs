@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{FILE, OutcomeCounts, Store, StoreError};
+use super::{FILE, LargestComponent, OutcomeCounts, Store, StoreError};
 use crate::trajectory::Status;
 
 /// What a project holds.
@@ -43,8 +43,15 @@ pub struct Stats {
     pub outcomes: OutcomeCounts,
     /// Latest runs by format.
     pub formats: BTreeMap<String, FormatStats>,
-    /// Latest runs by side of the split; runs of an import that did not finish are under `none`.
+    /// Latest runs by side of the split; runs of an import that did not finish are under `none`, those
+    /// that would join two sides under `excluded`.
     pub splits: BTreeMap<String, u64>,
+    /// Whether templates, repositories and seeds of databases tie runs in the split.
+    pub split_strict: bool,
+    /// The tied tasks that are the most.
+    pub largest_component: Option<LargestComponent>,
+    /// Latest runs that an earlier one nearly equals.
+    pub near_duplicates: u64,
 }
 
 /// What a project holds of one format, latest revisions only.
@@ -68,6 +75,9 @@ impl Store {
     pub fn stats(&self) -> Result<Stats, StoreError> {
         let mut stats = Stats::default();
         self.count_runs(&mut stats)?;
+        stats.split_strict = self.is_split_strict()?;
+        stats.largest_component = self.largest_component()?;
+        stats.near_duplicates = self.near_duplicates()?.len() as u64;
         let count = |sql: &str| -> Result<u64, StoreError> {
             Ok(self.connection.query_row(sql, [], |row| row.get::<_, i64>(0))? as u64)
         };

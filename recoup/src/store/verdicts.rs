@@ -102,6 +102,8 @@ pub(super) fn put(connection: &Connection, subject: i64, verdict: &Verdict) -> R
         Content::Diagnosis(diagnosis) => diagnosis.rank,
         // What was once proved stays proved, whatever a later replay of fewer runs could show.
         Content::Claim(claim) => claim.rung.steps_to_top(),
+        // Refused goals are kept behind the accepted one, in the order of their attempts.
+        Content::Relabel(relabel) if relabel.accepted.is_none() => relabel.attempt + 1,
         _ => 0,
     };
     let body = serde_json::to_string(verdict)

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use minijinja::Value;
 use serde_json::{Map, Value as Json};
 
+use super::python::container::{dictionary, list};
 use super::python::text::is_space;
 
 /// Names of a message's reasoning: the first that has a value is the reasoning.
@@ -50,12 +51,12 @@ impl Conversation<'_> {
             Some(members) => message_value(members, anchors.and_then(|anchors| anchors.of(index))),
             None => plain(message),
         };
-        self.messages.iter().enumerate().map(message).collect()
+        list(self.messages.iter().enumerate().map(message))
     }
 
     /// The tools for the engine; none where there are none.
     pub(super) fn tools(&self) -> Value {
-        self.tools.map_or(Value::from(()), |tools| tools.iter().map(plain).collect())
+        self.tools.map_or(Value::from(()), |tools| list(tools.iter().map(plain)))
     }
 
     /// Calls `visit` with each string of the messages and tools, keys included.
@@ -100,20 +101,20 @@ fn message_value(members: &Map<String, Json>, anchor: Option<char>) -> Value {
     if let Some(reasoning) = reasoning {
         pairs.push(("reasoning_content", reasoning));
     }
-    Value::from_pairs(pairs)
+    dictionary(pairs)
 }
 
 /// Tool calls: a call's name and the strings of its arguments are its author's.
 fn calls(value: &Json, anchor: Option<char>) -> Value {
     match value {
-        Json::Array(items) => items.iter().map(|item| call(item, anchor)).collect(),
+        Json::Array(items) => list(items.iter().map(|item| call(item, anchor))),
         other => plain(other),
     }
 }
 
 fn call(value: &Json, anchor: Option<char>) -> Value {
     let Some(members) = value.as_object() else { return plain(value) };
-    Value::from_pairs(members.iter().map(|(key, value)| {
+    dictionary(members.iter().map(|(key, value)| {
         let value = match key.as_str() {
             "function" => call(value, anchor),
             "name" | "arguments" => anchored(value, anchor),
@@ -128,8 +129,8 @@ fn anchored(value: &Json, anchor: Option<char>) -> Value {
     let Some(anchor) = anchor else { return plain(value) };
     match value {
         Json::String(text) => Value::from(with_anchor(text, anchor).as_ref()),
-        Json::Array(items) => items.iter().map(|item| anchored(item, Some(anchor))).collect(),
-        Json::Object(members) => Value::from_pairs(members.iter().map(|(key, value)| {
+        Json::Array(items) => list(items.iter().map(|item| anchored(item, Some(anchor)))),
+        Json::Object(members) => dictionary(members.iter().map(|(key, value)| {
             let value = if key == "type" { plain(value) } else { anchored(value, Some(anchor)) };
             (key.as_str(), value)
         })),
@@ -164,10 +165,8 @@ pub(super) fn plain(value: &Json) -> Value {
             (None, None) => number.as_f64().map_or(Value::UNDEFINED, Value::from),
         },
         Json::String(text) => Value::from(text.as_str()),
-        Json::Array(items) => items.iter().map(plain).collect(),
-        Json::Object(members) => {
-            Value::from_pairs(members.iter().map(|(key, value)| (key.as_str(), plain(value))))
-        }
+        Json::Array(items) => list(items.iter().map(plain)),
+        Json::Object(members) => dictionary(members.iter().map(|(key, value)| (key.as_str(), plain(value)))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::words::byte_character;
 use super::{ChatFormat, FormatError, FormatOptions, ModelFiles};
 
 /// ChatML that says what is generated, the end of the turn and the line's end with it.
@@ -27,17 +28,27 @@ pub(super) const FORGETFUL: &str = "{%- for m in messages %}\n\
     {%- endfor %}\n\
     {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-/// The characters that byte-level vocabularies write bytes as.
-fn byte_characters() -> Vec<char> {
-    let is_printable = |byte: u32| matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
-    let mut others = 0x100..;
-    let code = |byte: u32| if is_printable(byte) { Some(byte) } else { others.next() };
-    (0..256).filter_map(code).filter_map(char::from_u32).collect()
-}
+/// The pattern that Qwen's tokenizers split at.
+pub(super) const SPLIT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// `tokenizer.json` of single bytes, the pair `hi`, and ChatML's special tokens.
 pub(super) fn tokenizer() -> Vec<u8> {
-    let mut vocabulary: Vec<String> = byte_characters().into_iter().map(String::from).collect();
+    stated().to_string().into_bytes()
+}
+
+/// The same behind a split at a pattern.
+pub(super) fn tokenizer_that_splits(pattern: &str) -> Vec<u8> {
+    let mut stated = stated();
+    let bytes = stated["pre_tokenizer"].take();
+    let split =
+        json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
+    stated["pre_tokenizer"] = json!({"type": "Sequence", "pretokenizers": [split, bytes]});
+    stated["normalizer"] = json!({"type": "NFC"});
+    stated.to_string().into_bytes()
+}
+
+fn stated() -> Value {
+    let mut vocabulary: Vec<String> = (0..=255).map(|byte| byte_character(byte).to_string()).collect();
     vocabulary.push("hi".to_owned());
     let ids = vocabulary.iter().enumerate().map(|(id, token)| (token.clone(), json!(id)));
     let vocab: serde_json::Map<String, Value> = ids.collect();
@@ -47,15 +58,14 @@ pub(super) fn tokenizer() -> Vec<u8> {
     });
     let bytes =
         json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false});
-    let tokenizer = json!({
+    json!({
         "version": "1.0", "truncation": null, "padding": null, "normalizer": null,
         "added_tokens": added.collect::<Vec<_>>(),
         "pre_tokenizer": bytes, "post_processor": null, "decoder": bytes,
         "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
             "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "ignore_merges": false,
             "vocab": vocab, "merges": ["h i"]},
-    });
-    tokenizer.to_string().into_bytes()
+    })
 }
 
 /// A chat format of the tokenizer and a template.

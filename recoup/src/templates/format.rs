@@ -11,6 +11,7 @@ use regex::Regex;
 use serde_json::{Value as Json, json};
 
 use super::conversation::Anchors;
+use super::proved::is_proved;
 use super::spans::trace;
 use super::template::{ChatTemplate, RenderOptions, Rendering, TemplateError};
 use super::tokenizer::{Tokenizer, TokenizerError};
@@ -74,12 +75,14 @@ pub struct FormatOptions {
 pub struct ChatFormat {
     template: ChatTemplate,
     tokenizer: Tokenizer,
-    /// What stands before the model's answer.
-    prompt: String,
+    /// What stands before the model's answer: to a user, and, where that is something else, to a tool.
+    prompts: Vec<String>,
     /// Tokens that end the model's turn.
     turn_ends: BTreeSet<u32>,
     tokens_max: Option<usize>,
     is_strict: bool,
+    /// Whether the golden corpus has proved what the template says is generated.
+    is_proved: bool,
 }
 
 impl ChatFormat {
@@ -99,7 +102,8 @@ impl ChatFormat {
             template: ChatTemplate::new(&source, &variables, options.now)?,
             tokens_max: options.tokens_max.or(tokenizer.tokens_max()),
             tokenizer,
-            prompt: String::new(),
+            prompts: Vec::new(),
+            is_proved: is_proved(&source),
             turn_ends: BTreeSet::new(),
             is_strict: options.is_strict,
         };
@@ -122,7 +126,7 @@ impl ChatFormat {
             vec![user.clone(), text.clone(), user.clone(), text.clone()],
             vec![user.clone(), reasoned],
             vec![user.clone(), call.clone()],
-            vec![user.clone(), call, result, text],
+            vec![user.clone(), call.clone(), result.clone(), text.clone()],
             vec![user_parts.clone(), text_parts.clone()],
             vec![user_parts.clone(), text_parts.clone(), user_parts, text_parts],
         ];
@@ -133,6 +137,11 @@ impl ChatFormat {
                 Err(FormatError::Template(error)) => refused = refused.or(Some(error)),
                 Err(error) => return Err(error),
             }
+        }
+        match self.probe_answer_to_tool(&call, &result, &text) {
+            Err(TemplateError::Endless) => return Err(TemplateError::Endless.into()),
+            // A template may refuse a conversation with a tool.
+            Ok(()) | Err(_) => {}
         }
         match refused {
             Some(error) if !is_rendered => Err(error.into()),
@@ -150,20 +159,60 @@ impl ChatFormat {
                 return Err(FormatError::UnknownToken { token: token.to_owned() });
             }
         }
-        if self.prompt.is_empty() {
+        if self.prompts.is_empty() {
             let start = Conversation { messages: messages.get(..1).unwrap_or_default(), tools: None };
             let bare = self.render(&start, RenderOptions::default())?.text;
             let prompted = self.render(&start, RenderOptions { add_generation_prompt: true })?.text;
-            prompted.strip_prefix(&bare).unwrap_or_default().clone_into(&mut self.prompt);
+            self.prompts.extend(prompted.strip_prefix(&bare).map(str::to_owned));
         }
         let traced = trace(self, &conversation, &text)?.unwrap_or_default();
-        let mut written = traced.of(1).into_iter().rev();
-        if let Some(last) = written.next()
-            && let Some((range, id)) = self.tokenizer.next_special(&text, last..text.len())
+        let Some(last) = traced.of(1).into_iter().next_back() else { return Ok(()) };
+        let next = traced.after(last).unwrap_or(text.len());
+        let mut first = None;
+        let mut at = last;
+        while let Some((range, id)) = self.tokenizer.next_special(&text, at..next) {
+            // Tokens before one that is known to end a turn close a call, not the turn.
+            if self.turn_ends.contains(&id) {
+                return Ok(());
+            }
+            at = range.end;
+            first = first.or(Some((range, id)));
+        }
+        if let Some((range, id)) = first
             // What begins the next turn does not end this one.
-            && !text.get(range).is_some_and(|token| self.prompt.contains(token))
+            && !text.get(range).is_some_and(|token| self.prompts.iter().any(|prompt| prompt.contains(token)))
         {
             self.turn_ends.insert(id);
+        }
+        Ok(())
+    }
+
+    /// Learns what prompts the answer to a tool, where it is not what prompts the answer to a user: what
+    /// stands between a tool's result and the answer, but for what closes every result.
+    fn probe_answer_to_tool(&mut self, call: &Json, result: &Json, text: &Json) -> Result<(), TemplateError> {
+        let user = json!({"role": "user", "content": "ping"});
+        let gap = |last: &Json| -> Result<Option<String>, TemplateError> {
+            let messages = [user.clone(), call.clone(), result.clone(), last.clone()];
+            let conversation = Conversation { messages: &messages, tools: None };
+            let text = self.render(&conversation, RenderOptions::default())?.text;
+            let traced = trace(self, &conversation, &text)?.unwrap_or_default();
+            let (from, to) = (traced.of(2).into_iter().next_back(), traced.of(3).into_iter().next());
+            Ok(from.zip(to).and_then(|(from, to)| text.get(from..to)).map(str::to_owned))
+        };
+        let (Some(answered), Some(followed)) = (gap(text)?, gap(result)?) else { return Ok(()) };
+        if self.prompt_in(&answered).is_some() {
+            return Ok(());
+        }
+        let mut closed = 0;
+        while let Some((range, _)) = self.tokenizer.next_special(&answered, closed..answered.len()) {
+            if !followed.starts_with(&answered[..range.end]) {
+                break;
+            }
+            closed = range.end;
+        }
+        let prompt = answered[closed..].trim_start();
+        if self.tokenizer.first_added_end(prompt).is_some() {
+            self.prompts.push(prompt.to_owned());
         }
         Ok(())
     }
@@ -173,16 +222,18 @@ impl ChatFormat {
         self.turn_ends.contains(&id)
     }
 
-    /// Where the prompt stands in what precedes the model's text: its longest start that does, at least its
+    /// Where a prompt stands in what precedes the model's text: its longest start that does, at least its
     /// first token. A template may leave the rest of it to the message.
     pub(super) fn prompt_in(&self, gap: &str) -> Option<Range<usize>> {
-        let least = self.tokenizer.first_added_end(&self.prompt).unwrap_or(self.prompt.len());
-        if least == 0 {
-            return None;
-        }
-        let ends = self.prompt.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
-        let starts = ends.take_while(|end| *end >= least).filter_map(|end| self.prompt.get(..end));
-        starts.into_iter().find_map(|start| gap.rfind(start).map(|at| at..at + start.len()))
+        self.prompts.iter().find_map(|prompt| {
+            let least = self.tokenizer.first_added_end(prompt).unwrap_or(prompt.len());
+            if least == 0 {
+                return None;
+            }
+            let ends = prompt.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
+            let starts = ends.take_while(|end| *end >= least).filter_map(|end| prompt.get(..end));
+            starts.into_iter().find_map(|start| gap.rfind(start).map(|at| at..at + start.len()))
+        })
     }
 
     /// The tokenizer.
@@ -213,6 +264,11 @@ impl ChatFormat {
         anchors: Anchors,
     ) -> Result<String, TemplateError> {
         self.template.render_anchored(conversation, anchors)
+    }
+
+    /// Whether the golden corpus has proved what the template says is generated.
+    pub(super) fn is_proved(&self) -> bool {
+        self.is_proved
     }
 
     /// Most tokens of a row.

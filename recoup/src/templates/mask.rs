@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::format::ChatFormat;
 use super::proof::prove;
 use super::refused::Refused;
-use super::spans::{Method, Traced, by_generation, by_prefix, trace};
+use super::spans::{Method, Traced, by_corpus, by_generation, by_prefix, trace};
 use super::tokenizer::Encoded;
 use super::{Conversation, RenderOptions};
 
@@ -108,16 +108,34 @@ fn find(
     if traced.is_some() && written.is_empty() {
         return Err(Refused::NothingToLearn);
     }
+    match by_two_methods(format, conversation, text, generated, traced, &written, message) {
+        Err(refused @ (Refused::OneMethodOnly | Refused::MethodsDisagree)) if format.is_proved() => {
+            let ranges = by_corpus(generated, &written).ok_or(refused)?;
+            Ok((ranges, [Method::Generation, Method::Corpus]))
+        }
+        found => found,
+    }
+}
+
+fn by_two_methods(
+    format: &ChatFormat,
+    conversation: &Conversation<'_>,
+    text: &str,
+    generated: &[Range<usize>],
+    traced: Option<&Traced>,
+    written: &[usize],
+    message: usize,
+) -> Result<(Vec<Range<usize>>, [Method; 2]), Refused> {
     let by_sentinels = traced.and_then(|traced| traced.extent(format, text, message));
     if format.marks_generation()
         && let Some(extent) = &by_sentinels
     {
-        let ranges = by_generation(generated, extent, &written).ok_or(Refused::MethodsDisagree)?;
+        let ranges = by_generation(generated, extent, written).ok_or(Refused::MethodsDisagree)?;
         return Ok((ranges, [Method::Generation, Method::Sentinels]));
     }
     let by_prefix = by_prefix(format, conversation, text, message)?.ok_or(Refused::OneMethodOnly)?;
     if format.marks_generation() {
-        let ranges = by_generation(generated, &by_prefix, &written).ok_or(Refused::MethodsDisagree)?;
+        let ranges = by_generation(generated, &by_prefix, written).ok_or(Refused::MethodsDisagree)?;
         return Ok((ranges, [Method::Generation, Method::Prefix]));
     }
     let by_sentinels = by_sentinels.ok_or(Refused::OneMethodOnly)?;

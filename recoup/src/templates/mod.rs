@@ -16,12 +16,14 @@ mod format;
 mod mask;
 mod profile;
 mod proof;
+mod proved;
 mod python;
 mod refused;
 mod source;
 mod spans;
 mod template;
 mod tokenizer;
+mod words;
 
 pub use self::conversation::Conversation;
 pub use self::format::{ChatFormat, FormatError, FormatOptions, ModelFiles};

@@ -55,7 +55,7 @@ pub enum Refused {
 
 impl Refused {
     /// Stable words, by which manifests count.
-    pub fn reason(&self) -> &'static str {
+    pub const fn reason(&self) -> &'static str {
         match self {
             Self::Template(TemplateError::Raised(_)) => "refused-by-the-template",
             Self::Template(TemplateError::Endless) => "template-does-not-end",

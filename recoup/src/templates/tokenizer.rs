@@ -8,7 +8,11 @@ use std::ops::Range;
 
 use regex::Regex;
 use serde_json::Value as Json;
-use tokenizers::{AddedToken, DecoderWrapper, NormalizedString, Normalizer as _, Tokenizer as Inner};
+use tokenizers::{
+    AddedToken, DecoderWrapper, NormalizedString, Normalizer as _, PostProcessorWrapper, Tokenizer as Inner,
+};
+
+use super::words::Words;
 
 /// Limits at least this large say "none" (`1e30`).
 const UNLIMITED: f64 = 1e9;
@@ -33,11 +37,14 @@ pub struct Tokenizer {
     special: BTreeMap<String, u32>,
     /// Finds them, the longest of those that start together.
     special_pattern: Option<Regex>,
+    /// Tokens that are cut out before the text is tokenized, by text.
+    added: HashMap<String, u32>,
     /// Finds every token that is cut out before the text is tokenized, special or not.
     added_pattern: Option<Regex>,
     /// Named tokens: what `bos_token` and its like stand for in a template.
     named: Vec<(String, Json)>,
     bytes: Option<ByteTable>,
+    words: Option<Words>,
     tokens_max: Option<usize>,
 }
 
@@ -60,6 +67,8 @@ impl Tokenizer {
         let mut inner = Inner::from_bytes(tokenizer).map_err(unreadable)?;
         inner.with_truncation(None).map_err(unreadable)?;
         inner.with_padding(None);
+        // It adds nothing here, and would cut the white space off what a token stands for.
+        inner.with_post_processor(None::<PostProcessorWrapper>);
         let config: Json = match config {
             Some(config) => serde_json::from_slice(config).map_err(|_| TokenizerError::Config)?,
             None => Json::Object(serde_json::Map::new()),
@@ -85,6 +94,8 @@ impl Tokenizer {
             bytes: matches!(inner.get_decoder(), Some(DecoderWrapper::ByteLevel(_)))
                 .then(|| ByteTable::new(&inner, &added))
                 .transpose()?,
+            words: Words::new(tokenizer),
+            added: added.iter().map(|(id, token)| (token.content.clone(), *id)).collect(),
             special_pattern: pattern(special.keys().map(String::as_str)),
             added_pattern: pattern(added.values().map(|token| token.content.as_str())),
             special,
@@ -129,6 +140,35 @@ impl Tokenizer {
     /// # Errors
     /// When the model has no token for something in it.
     pub fn encode(&self, text: &str) -> Result<Encoded, TokenizerError> {
+        let Some(words) = &self.words else { return self.encode_by_library(text) };
+        let mut out = Encoded::default();
+        let mut at = 0;
+        while at < text.len() {
+            let found = self.added_pattern.as_ref().and_then(|added| added.find_at(text, at));
+            let (end, next) = found.map_or((text.len(), text.len()), |found| (found.start(), found.end()));
+            let plain = text.get(at..end).unwrap_or_default();
+            let written = out.ids.len();
+            if words.encode(&self.inner, plain, at, &mut out).is_none() {
+                out.ids.truncate(written);
+                out.ranges.truncate(written);
+                let encoded = self.encode_by_library(plain)?;
+                out.ids.extend(encoded.ids);
+                out.ranges.extend(encoded.ranges.into_iter().map(|range| at + range.start..at + range.end));
+            }
+            if let Some(id) = found.and_then(|found| self.added.get(found.as_str())) {
+                out.ids.push(*id);
+                out.ranges.push(end..next);
+            }
+            at = next;
+        }
+        Ok(out)
+    }
+
+    /// The same by the library alone, for comparison.
+    ///
+    /// # Errors
+    /// When the model has no token for something in it.
+    pub fn encode_by_library(&self, text: &str) -> Result<Encoded, TokenizerError> {
         let encoding =
             self.inner.encode(text, false).map_err(|error| TokenizerError::Unreadable(error.to_string()))?;
         Ok(Encoded {
@@ -227,7 +267,62 @@ fn push_byte(out: &mut Vec<u8>, c: char) {
 
 #[cfg(test)]
 mod tests {
-    use super::push_byte;
+    use serde_json::{Value, json};
+
+    use super::{IDS_MAX, Tokenizer, TokenizerError, push_byte};
+    use crate::templates::fixture;
+
+    /// The fixture with one more added token of an id.
+    fn with_token(id: u64) -> Vec<u8> {
+        let mut stated: Value = serde_json::from_slice(&fixture::tokenizer()).unwrap();
+        let mut token = stated["added_tokens"][0].clone();
+        (token["id"], token["content"]) = (json!(id), json!("<|far|>"));
+        stated["added_tokens"].as_array_mut().unwrap().push(token);
+        // An added token takes its id from the vocabulary where that has it.
+        stated["model"]["vocab"]["<|far|>"] = json!(id);
+        stated.to_string().into_bytes()
+    }
+
+    #[test]
+    fn an_id_beyond_all_vocabularies_is_refused_before_a_table_is_made() {
+        for id in [u64::from(IDS_MAX), u64::from(u32::MAX)] {
+            let refused = Tokenizer::new(&with_token(id), None).err();
+            assert_eq!(refused, Some(TokenizerError::Unreadable(format!("a token has the id {id}"))));
+        }
+        let far = IDS_MAX - 1;
+        let tokenizer = Tokenizer::new(&with_token(far.into()), None).unwrap();
+        assert_eq!(tokenizer.decode(&[far]), Some(b"<|far|>".to_vec()));
+        assert_eq!((tokenizer.decode(&[IDS_MAX]), tokenizer.decode(&[u32::MAX])), (None, None));
+    }
+
+    #[test]
+    fn colliding_ids_stand_for_the_added_token() {
+        // The vocabulary's token 0 and an added one share an id: the library reads it as the added one.
+        let mut stated: Value = serde_json::from_slice(&fixture::tokenizer()).unwrap();
+        stated["added_tokens"][0]["id"] = json!(0);
+        let tokenizer = Tokenizer::new(stated.to_string().as_bytes(), None);
+        if let Ok(tokenizer) = tokenizer {
+            let ids = tokenizer.encode("<|im_start|>").unwrap().ids;
+            assert_eq!(tokenizer.decode(&ids), Some(b"<|im_start|>".to_vec()));
+        }
+    }
+
+    #[test]
+    fn words_give_the_ids_of_the_library() {
+        let tokenizer = Tokenizer::new(&fixture::tokenizer_that_splits(fixture::SPLIT), None).unwrap();
+        assert!(tokenizer.words.is_some());
+        for text in [
+            "",
+            "hi",
+            "<|im_start|>user\nhi  there<|im_end|>\n<|im_end|>",
+            "e\u{301} \u{1F469}\u{200d}\u{1F469} \u{3000}\u{3000}x \n\n y\t\t\r\n 12 it's",
+            "<|im_start|<|im_end|>é<|im_end|",
+        ] {
+            for _ in 0..2 {
+                assert_eq!(tokenizer.encode(text), tokenizer.encode_by_library(text), "{text:?}");
+            }
+        }
+    }
 
     #[test]
     fn each_byte_has_a_character() {

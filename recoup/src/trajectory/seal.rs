@@ -1,6 +1,7 @@
 //! Sealing: from an importer's draft to an immutable, hashed trajectory, and back.
 
 use super::{Body, Record, RecordNode, SourceRef, Trajectory, body_bytes, body_from_bytes, chain};
+use crate::deduplication::Sketch;
 use crate::id::{Hash, NodeHash, Revision, TrajectoryId, TrajectoryKey};
 use crate::verdict::ReferenceLabel;
 
@@ -37,6 +38,8 @@ pub struct Sealed {
     pub tool_call_count: usize,
     /// Tool results in all nodes.
     pub tool_result_count: usize,
+    /// By what near-duplicates of the run are found; `None` where it is too short.
+    pub sketch: Option<Sketch>,
 }
 
 impl Trajectory {
@@ -51,6 +54,7 @@ impl Trajectory {
         let step_count = self.nodes.iter().filter(|node| node.occurrence.sampled).count();
         let tool_call_count = self.tool_call_count();
         let tool_result_count = self.tool_result_count();
+        let sketch = Sketch::of(&self.nodes);
         let mut bodies: Vec<Body> = Vec::with_capacity(self.nodes.len());
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for node in std::mem::take(&mut self.nodes) {
@@ -88,6 +92,7 @@ impl Trajectory {
             step_count,
             tool_call_count,
             tool_result_count,
+            sketch,
         })
     }
 

@@ -44,6 +44,7 @@ pub struct Example {
 
 /// What a trainer makes of an example, and over what its loss is averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Objective {
@@ -60,6 +61,20 @@ pub enum Objective {
     /// The same actions under the goal they reached and the one they missed: halves of a [`Pair`] whose
     /// contexts differ, for a loss of its own.
     GoalContrast,
+}
+
+impl Objective {
+    /// The objective's word in records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TokenSum => "token_sum",
+            Self::MeanPerExample => "mean_per_example",
+            Self::Preference => "preference",
+            Self::Desirability => "desirability",
+            Self::StepRewards => "step_rewards",
+            Self::GoalContrast => "goal_contrast",
+        }
+    }
 }
 
 /// What one step is worth.

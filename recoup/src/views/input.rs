@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Evidence, Example, Exclusion, Lineage, Message, Segment, View, ViewSettings};
 use crate::id::VerdictId;
-use crate::trajectory::{Role, Status, Trajectory};
+use crate::trajectory::{Node, Role, Status, Trajectory};
 use crate::verdict::{Arm, Blame, Decision, Diagnosis, FailureClass, Party, ReplayPair, Review, Side, Sweep};
 
 /// A run and what was decided about it.
@@ -147,10 +147,12 @@ impl<'a> ViewInput<'a> {
 
 /// Whether a message of a run may be learned from: a turn that the policy sampled in that very run.
 pub(super) fn is_learnable(run: &Trajectory, message: &Message) -> bool {
-    let node = message.node.and_then(|node| run.nodes.get(node));
-    node.is_some_and(|node| {
-        let occurrence = &node.occurrence;
-        let failed = occurrence.call.as_ref().is_some_and(|call| call.error.is_some());
-        node.role == Role::Assistant && occurrence.sampled && !occurrence.copied_context && !failed
-    })
+    message.node.and_then(|node| run.nodes.get(node)).is_some_and(is_learnable_node)
+}
+
+/// The same of a node.
+pub(super) fn is_learnable_node(node: &Node) -> bool {
+    let occurrence = &node.occurrence;
+    let failed = occurrence.call.as_ref().is_some_and(|call| call.error.is_some());
+    node.role == Role::Assistant && occurrence.sampled && !occurrence.copied_context && !failed
 }

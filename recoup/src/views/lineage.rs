@@ -34,6 +34,7 @@ pub struct Lineage {
 
 /// What says that an example is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// The run's own outcome.
@@ -46,6 +47,19 @@ pub enum Evidence {
     Sibling,
     /// Attempts of one search that went different ways from the very same state.
     Tree,
+}
+
+impl Evidence {
+    /// The evidence's word in records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Outcome => "outcome",
+            Self::Diagnosis => "diagnosis",
+            Self::Replay => "replay",
+            Self::Sibling => "sibling",
+            Self::Tree => "tree",
+        }
+    }
 }
 
 impl Lineage {

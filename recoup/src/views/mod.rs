@@ -11,20 +11,39 @@
 //! Adding a view is one file here and one line in [`VIEWS`], the one list.
 
 mod deduplicator;
+mod diagnosis_sft;
 mod example;
+#[cfg(test)]
+mod fixture;
 mod input;
+mod kto;
 mod lineage;
+mod preference;
+mod prevention_sft;
+mod process_reward;
+mod recovery_sft;
 mod settings;
+mod step_labels;
 mod step_masked_sft;
 mod success_sft;
+mod tally;
+mod tree;
+mod turn;
 
 pub use self::deduplicator::Deduplicator;
+pub use self::diagnosis_sft::DiagnosisSft;
 pub use self::example::{Example, Message, Objective, Pair, Sampled, Segment, StepLabel};
 pub use self::input::{Fork, ForkBranch, ViewInput};
+pub use self::kto::Kto;
 pub use self::lineage::{Evidence, Lineage};
+pub use self::preference::Preference;
+pub use self::prevention_sft::PreventionSft;
+pub use self::process_reward::ProcessReward;
+pub use self::recovery_sft::{REJECTION, RecoverySft};
 pub use self::settings::{DiagnosisAnswer, PreventionTarget, ViewSettings};
 pub use self::step_masked_sft::StepMaskedSft;
 pub use self::success_sft::SuccessSft;
+pub use self::tally::Tally;
 
 /// A family of examples.
 pub trait View: Sync {
@@ -43,7 +62,16 @@ pub trait View: Sync {
 }
 
 /// Every view, in the order of reports.
-pub const VIEWS: &[&dyn View] = &[&SuccessSft, &StepMaskedSft];
+pub const VIEWS: &[&dyn View] = &[
+    &SuccessSft,
+    &DiagnosisSft,
+    &PreventionSft,
+    &RecoverySft,
+    &StepMaskedSft,
+    &Preference,
+    &Kto,
+    &ProcessReward,
+];
 
 /// Why a run is in no example of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]

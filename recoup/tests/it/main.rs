@@ -39,6 +39,9 @@ mod fuzz_properties;
 #[cfg(feature = "packages")]
 mod habits;
 
+/// Exporters: masks, weights and pairs in the words of each format.
+mod exporters;
+
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 
@@ -65,9 +68,16 @@ mod real_data;
 mod redaction;
 /// Redaction measured on a drawn corpus and on real traces.
 mod redaction_corpus;
+/// Rows of a release.
+#[cfg(feature = "parquet")]
+mod release;
+
 /// Stored runs executed again: strictness, matched arms, curves.
 #[cfg(feature = "packages")]
 mod replay;
+/// What a replayed project teaches, view by view.
+#[cfg(feature = "packages")]
+mod replayed_views;
 /// The failure report.
 mod report;
 /// Policies that act in the bundled environments, and the runs they leave.

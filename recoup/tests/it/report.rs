@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use recoup::artifact::Provenance;
 use recoup::report::{
-    DetectorInfo, ExportRow, FindingRow, ImportRow, QuoteRow, Report, ReportInput, RunRow, SkippedRow, html,
-    json, markdown, summarize,
+    DetectorInfo, ExportRow, FindingRow, ImportRow, Piece, Preview, PreviewMessage, QuoteRow, Report,
+    ReportInput, RunRow, SkippedRow, html, json, markdown, summarize,
 };
 use recoup::trajectory::Status;
 use recoup::verdict::{Class, Party, Side};
+use recoup::views::{Evidence, Objective, Tally};
 use recoup::visible::is_invisible;
 use recoup::warning::{Loss, Quarantine};
 
@@ -119,7 +120,43 @@ fn input(runs: Vec<RunRow>) -> ReportInput {
             considered: 6,
             excluded: counts(&[("outcome is unknown", 1)]),
             refused: counts(&[("no arguments", 2)]),
+            duplicates: 3,
+            built: Tally {
+                examples: 1209,
+                objectives: [(Objective::TokenSum, 1209)].into(),
+                evidence: [(Evidence::Diagnosis, 1209)].into(),
+                weights: counts(&[("1.00", 1209)]),
+                bytes: 4_100_000,
+                learned_bytes: 82_000,
+                ..Tally::default()
+            },
             redactions: counts(&[("EMAIL", 4)]),
+            previews: vec![Preview {
+                run: "ab".repeat(32),
+                evidence: "diagnosis".to_owned(),
+                word: None,
+                messages: vec![
+                    PreviewMessage {
+                        role: "user".to_owned(),
+                        pieces: vec![Piece { text: HOSTILE.to_owned(), left_out: 7, ..Piece::default() }],
+                        ..PreviewMessage::default()
+                    },
+                    PreviewMessage {
+                        left_out: 2,
+                        role: "assistant".to_owned(),
+                        label: Some("right, value 0.67".to_owned()),
+                        pieces: vec![
+                            Piece { text: "Looking. ".to_owned(), ..Piece::default() },
+                            Piece {
+                                text: HOSTILE.to_owned(),
+                                learned: true,
+                                continues: true,
+                                ..Piece::default()
+                            },
+                        ],
+                    },
+                ],
+            }],
         }],
         detectors: vec![
             DetectorInfo {

@@ -150,7 +150,9 @@ fn a_failed_run_teaches_the_steps_before_its_first_lasting_error() {
     let run = run(failed());
     let blame = blame(Party::Agent);
     let late = diagnosis(6, vec![finding(2, Some(4)), finding(4, None)]);
-    let steps = StepMaskedSft.build(&input(&run, &blame, &late)).unwrap();
+    let examples = StepMaskedSft.build(&input(&run, &blame, &late)).unwrap();
+    let [example] = examples.as_slice() else { panic!("one example") };
+    let steps = example.steps();
     let [step] = steps.as_slice() else { panic!("one kept step") };
     assert_eq!(step.context.len(), 3);
     let row = TrlPromptCompletion.row(step).unwrap().to_string();
@@ -378,7 +380,9 @@ proptest! {
             .collect();
         match StepMaskedSft.build(&input(&run, &blame, &diagnosis)) {
             Err(exclusion) => prop_assert!(kept.is_empty(), "{exclusion}"),
-            Ok(steps) => {
+            Ok(examples) => {
+                prop_assert_eq!(examples.len(), 1);
+                let steps = examples[0].steps();
                 for step in &steps {
                     check_mask(step, &run);
                     prop_assert!(step.context.iter().all(|message| message.node.unwrap() < first_error));

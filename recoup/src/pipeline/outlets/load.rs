@@ -1,11 +1,12 @@
 //! A run as the outlets get it: loaded with what was decided about it, then redacted as a whole.
 
-use crate::id::VerdictId;
+use crate::id::{TaskKey, VerdictId};
 use crate::json::Json;
+use crate::pipeline::siblings::successes;
 use crate::redaction::{Redacted, redact, redact_beside, redact_text};
 use crate::replay::REPLAY_VERSION;
 use crate::store::{Row, Store, StoreError};
-use crate::trajectory::{Status, Trajectory};
+use crate::trajectory::{Node, Status, Trajectory};
 use crate::verdict::{
     Arm, Blame, Candidate, Content, Diagnosis, FailureClass, Finding, Quote, ReplayPair, Review, Sweep,
 };
@@ -22,7 +23,12 @@ pub(super) struct Loaded {
     pub sweep: Option<Sweep>,
     reviews: Vec<Review>,
     forks: Vec<LoadedFork>,
+    siblings: Vec<Trajectory>,
 }
+
+/// The successful runs of the task that was asked for last: runs of one task often follow each other.
+#[derive(Default)]
+pub(super) struct Siblings(Option<(TaskKey, Vec<Trajectory>)>);
 
 /// A replay pair and the runs that its arms' first continuations became.
 struct LoadedFork {
@@ -39,6 +45,7 @@ pub(super) struct Cleared {
     pub diagnosis: Option<Diagnosis>,
     pub reviews: Vec<Review>,
     pub forks: Vec<Fork>,
+    pub siblings: Vec<Trajectory>,
 }
 
 impl Loaded {
@@ -53,6 +60,7 @@ impl Loaded {
             sweep: None,
             reviews: Vec::new(),
             forks: Vec::new(),
+            siblings: Vec::new(),
             row: row.clone(),
             run,
         };
@@ -126,10 +134,28 @@ impl Loaded {
         Ok(())
     }
 
+    /// Adds the successful runs of a failure's task that share its messages byte for byte up to a turn of the
+    /// policy where they part.
+    pub(super) fn add_siblings(&mut self, store: &Store, known: &mut Siblings) -> Result<(), StoreError> {
+        if self.run.outcome().status != Status::Failure {
+            return Ok(());
+        }
+        let task = &self.run.task.key;
+        if known.0.as_ref().is_none_or(|(last, _)| last != task) {
+            known.0 = Some((task.clone(), successes(store, task)?));
+        }
+        for sibling in known.0.iter().flat_map(|(_, runs)| runs) {
+            if parts_at_a_turn(&self.run, sibling) && store.row(sibling.id)?.split == self.row.split {
+                self.siblings.push(sibling.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Every run that this one brings into memory.
     pub(super) fn runs(&self) -> impl Iterator<Item = &Trajectory> {
         let branches = self.forks.iter().flat_map(|fork| &fork.branches);
-        std::iter::once(&self.run).chain(branches.map(|(_, run)| run))
+        std::iter::once(&self.run).chain(branches.map(|(_, run)| run)).chain(&self.siblings)
     }
 
     /// Redacts the run, and beside it everything that speaks of it or goes on from it.
@@ -137,8 +163,21 @@ impl Loaded {
         let mut redacted = redact(&self.run);
         let diagnosis = self.diagnosis.as_ref().map(|diagnosis| clear_diagnosis(diagnosis, &mut redacted));
         let forks = self.forks.iter().map(|fork| fork.clear(&mut redacted)).collect();
-        Cleared { redacted, diagnosis, reviews: self.reviews.clone(), forks }
+        let beside = |run| redact_beside(run, redacted.placeholders.clone()).trajectory;
+        let siblings = self.siblings.iter().map(beside).collect();
+        Cleared { redacted, diagnosis, reviews: self.reviews.clone(), forks, siblings }
     }
+}
+
+/// Whether two runs show the same up to a turn of the policy, and differ there.
+fn parts_at_a_turn(run: &Trajectory, sibling: &Trajectory) -> bool {
+    let (ours, theirs) = (run.main_branch(), sibling.main_branch());
+    let mut pairs = ours.nodes().zip(theirs.nodes());
+    let differ = |ours: &Node, theirs: &Node| {
+        (ours.role, &ours.agent, &ours.parts) != (theirs.role, &theirs.agent, &theirs.parts)
+    };
+    let parting = pairs.find(|((_, ours), (_, theirs))| differ(ours, theirs));
+    parting.is_some_and(|((_, ours), (_, theirs))| ours.occurrence.sampled && theirs.occurrence.sampled)
 }
 
 impl LoadedFork {

@@ -1,29 +1,49 @@
 //! One pass over runs: each is loaded once, redacted once, and shown to every view and its exporter.
 
-use super::load::{Cleared, Loaded};
+use super::load::{Cleared, Loaded, Siblings};
+use super::previews::preview;
 use super::rows::run_row;
 use crate::exporters::{Built, ExportWriter, Training, build_rows};
 use crate::id::TrajectoryId;
 use crate::parallel;
-use crate::pipeline::PipelineError;
 use crate::pipeline::diagnose::text_len;
+use crate::pipeline::selection::Selector;
+use crate::pipeline::{ContentSettings, PipelineError};
 use crate::redaction::Redacted;
-use crate::report::RunRow;
+use crate::report::{Preview, RunRow};
 use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Store};
 use crate::verdict::Side;
-use crate::views::{Exclusion, ViewInput, ViewSettings};
+use crate::views::{Exclusion, Tally, ViewInput};
 
 /// Text of one parallel batch of runs, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
 /// Runs of one batch.
 const BATCH_RUNS: u64 = 256;
 
+/// Examples of each view that the report shows.
+const PREVIEWS: usize = 2;
+
+/// What a pass leaves behind beside the rows.
+pub(super) struct Passed {
+    /// Every run as the report has it.
+    pub runs: Vec<RunRow>,
+    /// A few examples of each view.
+    pub previews: Vec<Vec<Preview>>,
+}
+
 /// What one run gives to every outlet.
 struct Given {
     redacted: Redacted,
-    rows: Vec<Result<Vec<Built>, Exclusion>>,
+    views: Vec<ViewGiven>,
     report: RunRow,
+}
+
+/// What one run gives to a view.
+struct ViewGiven {
+    rows: Result<Vec<Built>, Exclusion>,
+    tally: Tally,
+    previews: Vec<Preview>,
 }
 
 /// Shows every run, or the ones named, to the writers, each of which has its view; returns their rows.
@@ -31,14 +51,16 @@ pub(super) fn pass(
     store: &Store,
     ids: Option<&[TrajectoryId]>,
     training: &[Training<'_>],
-    settings: &ViewSettings,
+    settings: &ContentSettings,
     threads: usize,
     writers: &mut [ExportWriter<'_>],
     reporter: &mut dyn Reporter,
-) -> Result<Vec<RunRow>, PipelineError> {
+) -> Result<Passed, PipelineError> {
     let total = ids.map_or_else(|| store.count(&Filter::default()), |ids| Ok(ids.len() as u64))?;
     reporter.stage("write", Some(total));
-    let mut rows = Vec::new();
+    let mut passed = Passed { runs: Vec::new(), previews: vec![Vec::new(); training.len()] };
+    let mut siblings = Siblings::default();
+    let mut selector = Selector::new(&settings.selection, store, training.len())?;
     let mut offset = 0;
     loop {
         let page = match ids {
@@ -49,14 +71,17 @@ pub(super) fn pass(
             }
         };
         if page.is_empty() {
-            return Ok(rows);
+            return Ok(passed);
         }
         offset += page.len() as u64;
         let mut batch = Vec::new();
         let mut bytes = 0;
         let mut page = page.into_iter().peekable();
         while let Some(row) = page.next() {
-            let loaded = Loaded::read(store, row)?;
+            let mut loaded = Loaded::read(store, row)?;
+            if settings.views.sibling_pairs {
+                loaded.add_siblings(store, &mut siblings)?;
+            }
             bytes += loaded.runs().map(text_len).sum::<usize>();
             batch.push(loaded);
             if bytes < BATCH_BYTES && page.peek().is_some() {
@@ -64,19 +89,36 @@ pub(super) fn pass(
             }
             reporter.advance(batch.len() as u64);
             let batch = std::mem::take(&mut batch);
-            for given in parallel::map(&batch, threads, |loaded| give(loaded, training, settings)) {
-                for (writer, built) in writers.iter_mut().zip(given.rows) {
-                    writer.offer(&given.redacted, built)?;
+            let wanted: Vec<usize> = passed.previews.iter().map(|shown| PREVIEWS - shown.len()).collect();
+            let give = |loaded: &Loaded| give(loaded, training, settings, &selector, &wanted);
+            for (given, loaded) in parallel::map(&batch, threads, give).into_iter().zip(&batch) {
+                let Given { redacted, views, report } = given;
+                let outlets = writers.iter_mut().zip(views).zip(&mut passed.previews);
+                for (index, ((writer, view), shown)) in outlets.enumerate() {
+                    let rows = selector.once(index, loaded.row.id, view.rows);
+                    if rows.is_ok() {
+                        writer.count(&view.tally);
+                        shown.extend(view.previews);
+                        shown.truncate(PREVIEWS);
+                    }
+                    writer.offer(&redacted, rows)?;
                 }
-                rows.push(given.report);
+                passed.runs.push(report);
             }
             bytes = 0;
         }
     }
 }
 
-fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings) -> Given {
-    let Cleared { mut redacted, diagnosis, reviews, forks } = loaded.clear();
+/// `wanted` are the previews that each view still lacks.
+fn give(
+    loaded: &Loaded,
+    training: &[Training<'_>],
+    settings: &ContentSettings,
+    selector: &Selector<'_>,
+    wanted: &[usize],
+) -> Given {
+    let Cleared { mut redacted, diagnosis, reviews, forks, siblings } = loaded.clear();
     let side = side(loaded.row.split.as_deref());
     let input = ViewInput {
         blame: loaded.blame.as_ref(),
@@ -85,14 +127,22 @@ fn give(loaded: &Loaded, training: &[Training<'_>], settings: &ViewSettings) -> 
         reviews: &reviews,
         forks: &forks,
         sweep: loaded.sweep.as_ref(),
-        ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), settings)
+        siblings: &siblings,
+        ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), &settings.views)
     };
-    let rows = |Training { view, exporter, options }: &Training<'_>| {
-        Ok(build_rows(*exporter, view.build(&input)?, *options))
-    };
-    let rows = training.iter().map(rows).collect();
+    let selected = selector.check(&loaded.run, &loaded.row);
+    let views = training.iter().zip(wanted).map(|(Training { view, exporter, options }, wanted)| {
+        let built = selected.and_then(|()| view.build(&input));
+        let examples = built.as_deref().unwrap_or_default();
+        let mut tally = Tally::default();
+        examples.iter().for_each(|example| tally.add(example));
+        let previews = examples.iter().filter_map(preview).take(*wanted).collect();
+        let rows = built.map(|examples| build_rows(*exporter, examples, *options));
+        ViewGiven { rows, tally, previews }
+    });
+    let views = views.collect();
     let report = run_row(loaded, side, &mut redacted);
-    Given { redacted, rows, report }
+    Given { redacted, views, report }
 }
 
 fn side(word: Option<&str>) -> Option<Side> {

@@ -5,7 +5,7 @@ use crate::exporters::Manifest;
 use crate::importers::Scoring;
 use crate::pipeline::Imported;
 use crate::redaction::{Redacted, redact_name, redact_text};
-use crate::report::{ExportRow, FindingRow, ImportRow, QuoteRow, RunRow, SkippedRow};
+use crate::report::{ExportRow, FindingRow, ImportRow, Preview, QuoteRow, RunRow, SkippedRow};
 use crate::verdict::Side;
 use crate::warning::Quarantine;
 
@@ -104,7 +104,7 @@ pub(super) fn import_row(imported: &Imported) -> ImportRow {
 }
 
 /// A training file as the report has it.
-pub(super) fn export_row(manifest: &Manifest) -> ExportRow {
+pub(super) fn export_row(manifest: &Manifest, previews: Vec<Preview>) -> ExportRow {
     ExportRow {
         view: manifest.view.clone(),
         format: manifest.format.clone(),
@@ -113,6 +113,9 @@ pub(super) fn export_row(manifest: &Manifest) -> ExportRow {
         considered: manifest.runs_in,
         excluded: manifest.excluded.clone(),
         refused: manifest.refused.clone(),
+        duplicates: manifest.duplicates,
+        built: manifest.built.clone(),
+        previews,
         redactions: manifest
             .redactions
             .iter()

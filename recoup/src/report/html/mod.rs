@@ -13,6 +13,7 @@ mod outputs;
 mod replay;
 mod runs;
 mod text;
+mod views;
 
 use std::fmt::{self, Write};
 
@@ -65,7 +66,7 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     replay::replay(out, report)?;
     breakdowns::breakdowns(out, report)?;
     outputs::learning(out, report)?;
-    outputs::exports(out, report)?;
+    views::views(out, report)?;
     outputs::import(out, report)?;
     next(out, report)?;
     runs::runs(out, report)

@@ -1,12 +1,10 @@
-//! What may be learned, what was written, what could not be read.
+//! What may be learned, what could not be read.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use super::super::model::{Capped, ImportSummary, Report};
-use super::super::wording::{counted, number, runs};
+use super::super::wording::{counted, number};
 use super::charts::{self, Part};
-use super::failures::counts;
 use super::opening::figure;
 use super::text::{Inline, Plain};
 
@@ -52,51 +50,6 @@ pub(super) fn learning(out: &mut String, report: &Report) -> fmt::Result {
         out.push_str("</div>");
     }
     out.push_str("</section>");
-    Ok(())
-}
-
-/// A card a file.
-pub(super) fn exports(out: &mut String, report: &Report) -> fmt::Result {
-    if report.exports.is_empty() {
-        return Ok(());
-    }
-    super::section(
-        out,
-        "exports",
-        "What was written",
-        "Training files, redacted, each row with its lineage.",
-    )?;
-    out.push_str("<div class=cards>");
-    for export in &report.exports {
-        write!(
-            out,
-            "<article class=card><h3>{}</h3><p class=big><b>{}</b> {}</p><p class=muted>from {} considered, as {}</p>\
-             <p><code>{}</code></p>",
-            Inline(&export.view),
-            number(export.rows),
-            if export.rows == 1 { "row" } else { "rows" },
-            runs(export.considered),
-            Inline(&export.format),
-            Inline(&export.path)
-        )?;
-        reasons(out, "Runs left out", &export.excluded)?;
-        reasons(out, "Rows refused", &export.refused)?;
-        counts(out, "Redacted", &export.redactions)?;
-        out.push_str("</article>");
-    }
-    out.push_str("</div></section>");
-    Ok(())
-}
-
-fn reasons(out: &mut String, title: &str, reasons: &BTreeMap<String, u64>) -> fmt::Result {
-    if reasons.is_empty() {
-        return Ok(());
-    }
-    write!(out, "<h4>{}</h4><ul class=tally>", Plain(title))?;
-    for (reason, count) in reasons {
-        write!(out, "<li><b>{}</b> <span>{}</span></li>", number(*count), Inline(reason))?;
-    }
-    out.push_str("</ul>");
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod fence;
 mod judges;
 mod outputs;
 mod replay;
+mod views;
 
 use std::fmt::{self, Write};
 
@@ -55,7 +56,7 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     replay::replay(out, report)?;
     breakdowns(out, report)?;
     outputs::learning(out, report)?;
-    outputs::exports(out, report)?;
+    views::views(out, report)?;
     if let Some(summary) = &report.import {
         outputs::import(out, summary)?;
     }

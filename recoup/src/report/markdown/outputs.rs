@@ -1,11 +1,11 @@
-//! What may be learned, what was written, what could not be read.
+//! What may be learned, what could not be read.
 
 use std::fmt::{self, Write};
 
 use super::super::model::{ImportSummary, Report};
 use super::super::wording::{counted, number, runs};
-use super::fence::{cell, code};
-use super::{counts, left_out};
+use super::fence::code;
+use super::left_out;
 
 pub(super) fn learning(out: &mut String, report: &Report) -> fmt::Result {
     let learning = &report.learning;
@@ -24,30 +24,6 @@ pub(super) fn learning(out: &mut String, report: &Report) -> fmt::Result {
     }
     for kept in &learning.kept_out {
         writeln!(out, "- {}: {}", number(kept.runs), kept.reason)?;
-    }
-    writeln!(out)
-}
-
-pub(super) fn exports(out: &mut String, report: &Report) -> fmt::Result {
-    if report.exports.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "## What was written\n")?;
-    writeln!(out, "| View | Format | File | Rows | Runs considered | Excluded | Refused rows | Redacted |")?;
-    writeln!(out, "| --- | --- | --- | ---: | ---: | --- | --- | --- |")?;
-    for export in &report.exports {
-        writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} | {} | {} |",
-            cell(&export.view),
-            cell(&export.format),
-            cell(&export.path),
-            number(export.rows),
-            number(export.considered),
-            counts(export.excluded.iter()),
-            counts(export.refused.iter()),
-            counts(export.redactions.iter())
-        )?;
     }
     writeln!(out)
 }

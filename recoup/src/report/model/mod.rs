@@ -2,6 +2,7 @@
 
 mod failures;
 mod judges;
+mod previews;
 mod replays;
 mod runs;
 
@@ -9,6 +10,7 @@ use serde::Serialize;
 
 pub use self::failures::{BlameCount, ClassCount, DetectorCount, Example, Named, Positions, Severities};
 pub use self::judges::{Disagreement, GateCount, Judges};
+pub use self::previews::{Piece, Preview, PreviewMessage};
 pub use self::replays::{Curves, Replays};
 pub use self::runs::{Breakdown, Group, ImportSummary, KeptOut, Learning, LossCount, RunEntry};
 use super::input::ExportRow;

@@ -3,6 +3,7 @@
 //! Chat templates are written for Jinja on Python, and what a model was trained on is what Python printed.
 
 pub(super) mod clock;
+pub(super) mod container;
 pub(super) mod json;
 pub(super) mod methods;
 pub(super) mod number;

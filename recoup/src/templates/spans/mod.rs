@@ -5,7 +5,8 @@
 //!   else, and the message's bytes run from what prompts it to the token that ends it;
 //! * [`prefix`]: a message's bytes are what its prompt's rendering gains when the message is appended.
 //!
-//! A message's bytes are certain where two methods agree, and only then.
+//! A message's bytes are certain where two methods agree, or where the template's own word was compared
+//! with that of `transformers` over the golden corpus; nowhere else.
 
 mod generation;
 mod prefix;
@@ -13,7 +14,7 @@ mod sentinels;
 
 use std::ops::Range;
 
-pub(super) use self::generation::by_generation;
+pub(super) use self::generation::{by_corpus, by_generation};
 pub(super) use self::prefix::by_prefix;
 pub(super) use self::sentinels::{Traced, trace};
 
@@ -26,6 +27,8 @@ pub enum Method {
     Sentinels,
     /// What a rendering gains by the message.
     Prefix,
+    /// The golden corpus, which has proved the template's own spans.
+    Corpus,
 }
 
 /// Where a message's bytes are: at least `core`, at most `outer`.

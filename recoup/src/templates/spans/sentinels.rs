@@ -56,6 +56,11 @@ impl Traced {
         self.places.iter().filter(|(_, owner)| *owner == message).map(|(at, _)| *at).collect()
     }
 
+    /// The first place behind a byte.
+    pub(crate) fn after(&self, byte: usize) -> Option<usize> {
+        self.places.iter().map(|(at, _)| *at).find(|at| *at > byte)
+    }
+
     /// Whether a string of another message begins or ends inside the range.
     pub(crate) fn is_foreign(&self, range: &Range<usize>, message: usize) -> bool {
         let from = self.places.partition_point(|(at, _)| *at <= range.start);

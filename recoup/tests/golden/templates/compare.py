@@ -1,9 +1,12 @@
 """Compares recoup's renderings, token ids and masks with those of `transformers`, case by case.
 
-    python compare.py --templates DIR --program PATH [--model 'qwen3*.jinja=DIR' ...] [--cases 1200]
+    python compare.py --templates DIR --models DIR --program PATH [--cases 1200] [--share 6] [--write-proved]
 
 `--program` is the example `template_cases` of this project. Whatever `transformers` renders must be equal, byte
-for byte, id for id; a mask that recoup does not refuse must be the mask of `transformers`.
+for byte, id for id; a mask that recoup does not refuse must be the mask of `transformers`; a training template must
+write what the original writes. Every difference is an entry of exceptions.json, and every entry a difference.
+
+`--share K` gives each template every K-th conversation, each another one, so that together they see all.
 """
 
 import argparse
@@ -11,6 +14,7 @@ import collections
 import datetime
 import hashlib
 import json
+import multiprocessing
 import pathlib
 import subprocess
 import sys
@@ -18,8 +22,14 @@ import tempfile
 
 import transformers.utils.chat_template_utils as hub
 from cases import cases
+from models import SPECIAL, extended, model_of
+from transformers import PreTrainedTokenizerFast
 
-SPECIAL = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+HERE = pathlib.Path(__file__).parent
+EXCEPTIONS = HERE / "exceptions.json"
+PROVED = HERE / "../../../src/templates/proved.txt"
+# Cases that must have been rendered before a template counts as proved.
+PROVED_CASES_MIN = 20
 
 
 class Clock(datetime.datetime):
@@ -33,129 +43,203 @@ class Clock(datetime.datetime):
 hub.datetime = Clock
 
 
-def render(source, case):
-    """Text and generation spans in characters, or the error's class."""
-    messages = hub._normalize_chat_messages(case["messages"])
+class Template:
+    """One template's comparison: counts, and differences as (what, case, detail)."""
+
+    def __init__(self, path, options, made, number):
+        self.path, self.options = path, options
+        self.source = path.read_text(encoding="utf-8")
+        self.marks = "{% generation" in self.source or "{%- generation" in self.source
+        # A training template sees the cases that its original sees.
+        self.cases = {index: case for index, case in enumerate(made) if (index + number) % options.share == 0}
+        self.counts = collections.Counter()
+        self.differences = []
+
+    def run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            self.file = folder / "cases.jsonl"
+            lines = (json.dumps(case, ensure_ascii=False) + "\n" for case in self.cases.values())
+            self.file.write_text("".join(lines), encoding="utf-8")
+            self.texts()
+            name = model_of(self.path.name)
+            model = self.options.models / name.removesuffix("+")
+            if name.endswith("+"):
+                extended(model, self.source, folder / "model")
+                model = folder / "model"
+            self.masks(model)
+        return self.path.name, hashlib.sha256(self.path.read_bytes()).hexdigest(), dict(self.counts), self.differences
+
+    def answers(self, what, *rest):
+        command = [self.options.program, what, self.path, self.file, *rest]
+        ours = subprocess.run(command, capture_output=True, text=True)
+        if ours.returncode != 0:
+            self.differs("program", None, ours.stderr.strip()[:300])
+            return []
+        return [(*pair, json.loads(line)) for pair, line in zip(self.cases.items(), ours.stdout.splitlines(), strict=True)]
+
+    def differs(self, what, index, detail=""):
+        self.differences.append((what, index, detail))
+
+    def texts(self):
+        """Texts and generation spans."""
+        original = self.path.with_name(self.path.name.replace("_training.jinja", ".jinja"))
+        original = original.read_text(encoding="utf-8") if original != self.path else None
+        for index, case, answer in self.answers("render", *(f"{name}={value}" for name, value in SPECIAL.items())):
+            text, spans = render(self.source, case, self.marks)
+            if text is None:
+                self.counts["refused by both" if "error" in answer else "refused by transformers only"] += 1
+                continue
+            self.counts["rendered"] += 1
+            if "error" in answer:
+                self.differs("text", index, answer["error"])
+                continue
+            if answer["sha256"] != hashlib.sha256(text.encode()).hexdigest():
+                self.differs("text", index)
+                continue
+            self.counts["texts equal"] += 1
+            if self.marks:
+                if answer["generated"] == spans:
+                    self.counts["spans equal"] += 1
+                else:
+                    self.differs("spans", index, f"{answer['generated']}, {spans} expected")
+            if original:
+                plain, _ = render(original, case, False)
+                self.counts["rendered by the original too"] += plain is not None
+                if plain is not None and plain != text:
+                    self.differs("training", index, "the original writes otherwise")
+
+    def masks(self, model):
+        """Ids, and the masks of templates that say what is generated."""
+        tokenizer = load(model)
+        for index, case, answer in self.answers("mask", model):
+            try:
+                theirs = tokenizer.apply_chat_template(
+                    case["messages"],
+                    tools=case["tools"],
+                    chat_template=self.source,
+                    return_dict=True,
+                    return_assistant_tokens_mask=self.marks,
+                )
+            except Exception:
+                self.counts["not tokenized by transformers"] += 1
+                continue
+            self.counts["tokenized"] += 1
+            if answer.get("ids") != theirs["input_ids"]:
+                self.differs("ids", index)
+                continue
+            self.counts["ids equal"] += 1
+            if answer["refused"]:
+                self.counts["refused: " + answer["refused"]] += 1
+            elif not self.marks:
+                self.counts["masks proved, nothing to compare with"] += 1
+            elif answer["learned"] == theirs["assistant_masks"]:
+                self.counts["masks equal"] += 1
+            else:
+                self.differs("mask", index)
+
+
+LOADED = {}
+
+
+def load(model):
+    """A tokenizer; those that are used again are kept."""
+    if model not in LOADED:
+        LOADED.clear()
+        LOADED[model] = PreTrainedTokenizerFast.from_pretrained(model)
+    return LOADED[model]
+
+
+def render(source, case, marks):
+    """Text and generation spans in characters; no text where `transformers` raises."""
     try:
         texts, spans = hub.render_jinja_template(
-            conversations=[messages],
+            conversations=[hub._normalize_chat_messages(case["messages"])],
             tools=case["tools"],
             chat_template=source,
             add_generation_prompt=case["add_generation_prompt"],
-            return_assistant_tokens_mask="{% generation" in source or "{%- generation" in source,
+            return_assistant_tokens_mask=marks,
             **SPECIAL,
         )
-    except Exception as error:
-        return None, type(error).__name__ + ": " + str(error)[:200]
+    except Exception:
+        return None, []
     return texts[0], [list(span) for span in spans[0]] if spans else []
 
 
-def compare_texts(options, path, made, failed):
-    """Texts and generation spans of every template."""
-    totals = dict(rendered=0, equal=0, spans=0, spans_equal=0, refused_by_both=0, refused_by_transformers_only=0)
-    special = [f"{name}={value}" for name, value in SPECIAL.items()]
-    for template in sorted(options.templates.glob("*.jinja")):
-        if options.only and options.only not in template.name:
-            continue
-        source = template.read_text(encoding="utf-8")
-        command = [options.program, "render", str(template), str(path), *special]
-        ours = subprocess.run(command, capture_output=True, text=True)
-        if ours.returncode != 0:
-            failed.append((template.name, "-", ours.stderr.strip()[:300]))
-            continue
-        counts = dict.fromkeys(totals, 0)
-        for index, (case, line) in enumerate(zip(made, ours.stdout.splitlines(), strict=True)):
-            answer = json.loads(line)
-            text, spans = render(source, case)
-            if text is None:
-                counts["refused_by_both" if "error" in answer else "refused_by_transformers_only"] += 1
-                continue
-            counts["rendered"] += 1
-            if "error" in answer:
-                failed.append((template.name, index, answer["error"]))
-                continue
-            if answer["sha256"] != hashlib.sha256(text.encode()).hexdigest():
-                failed.append((template.name, index, "text"))
-                continue
-            counts["equal"] += 1
-            if spans:
-                counts["spans"] += 1
-                if answer["generated"] == spans:
-                    counts["spans_equal"] += 1
-                else:
-                    failed.append((template.name, index, f"spans {answer['generated']}, {spans} expected"))
-        for key, count in counts.items():
-            totals[key] += count
-        print(f"{template.name:45} {counts}", flush=True)
-    print("texts", json.dumps(totals))
+def work(template):
+    return template.run()
 
 
-def compare_masks(options, path, made, failed):
-    """Ids, and the masks of the templates that say what is generated, with one model's tokenizer."""
-    from transformers import PreTrainedTokenizerFast
-
-    for pair in options.model:
-        pattern, folder = pair.split("=", 1)
-        tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-        for template in sorted(options.templates.glob(pattern)):
-            source = template.read_text(encoding="utf-8")
-            marks = "{% generation" in source or "{%- generation" in source
-            command = [options.program, "mask", str(template), str(path), folder]
-            ours = subprocess.run(command, capture_output=True, text=True)
-            if ours.returncode != 0:
-                failed.append((template.name, "-", ours.stderr.strip()[:300]))
+def unexplained(results, share):
+    """Differences that no exception explains, and exceptions that explain none."""
+    wrong = []
+    listed = collections.defaultdict(set)
+    for entry in json.loads(EXCEPTIONS.read_text(encoding="utf-8")):
+        for template in entry["templates"]:
+            listed[template, entry["what"]] |= set(entry.get("cases", ["any"]))
+    for name, _, _, differences in results:
+        for what in sorted({what for what, _, _ in differences} | {what for template, what in listed if template == name}):
+            found = {index: detail for each, index, detail in differences if each == what}
+            known = listed.get((name, what), set())
+            if "any" in known:
+                if not found and share == 1:
+                    wrong.append((name, what, "any", "is listed and does not differ"))
                 continue
-            counts = collections.Counter()
-            for index, (case, line) in enumerate(zip(made, ours.stdout.splitlines(), strict=True)):
-                answer = json.loads(line)
-                try:
-                    theirs = tokenizer.apply_chat_template(
-                        case["messages"],
-                        tools=case["tools"],
-                        chat_template=source,
-                        return_dict=True,
-                        return_assistant_tokens_mask=marks,
-                    )
-                except Exception:
-                    counts["refused by transformers"] += 1
-                    continue
-                counts["tokenized"] += 1
-                if answer.get("ids") != theirs["input_ids"]:
-                    failed.append((template.name, index, "ids"))
-                    continue
-                counts["ids equal"] += 1
-                if answer["refused"]:
-                    counts["refused: " + answer["refused"]] += 1
-                elif not marks:
-                    counts["proved, nothing to compare with"] += 1
-                elif answer["learned"] == theirs["assistant_masks"]:
-                    counts["masks equal"] += 1
-                else:
-                    failed.append((template.name, index, "mask"))
-            print(f"{template.name:40} {pathlib.Path(folder).name} {dict(counts)}", flush=True)
+            wrong += [(name, what, index, detail) for index, detail in found.items() if index not in known]
+            seen = {index for index in known if (index + NUMBERS[name]) % share == 0}
+            wrong += [(name, what, index, "is listed and does not differ") for index in sorted(seen - set(found))]
+    return wrong
+
+
+def proved(results):
+    """The lines of the list of proved templates."""
+    lines = []
+    for name, hash_, counts, differences in sorted(results):
+        is_same = not any(what in ("program", "text", "spans", "ids", "mask") for what, _, _ in differences)
+        if is_same and counts.get("rendered", 0) >= PROVED_CASES_MIN:
+            lines.append(f"{hash_}  {name}\n")
+    return "".join(lines)
+
+
+NUMBERS = {}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--templates", type=pathlib.Path, required=True)
+    parser.add_argument("--models", type=pathlib.Path, required=True)
     parser.add_argument("--program", required=True)
-    parser.add_argument("--model", action="append", default=[], help="GLOB_OF_TEMPLATES=FOLDER_OF_TOKENIZER")
     parser.add_argument("--cases", type=int, default=1200)
+    parser.add_argument("--share", type=int, default=1)
     parser.add_argument("--only", help="part of a template's name")
-    parser.add_argument("--no-texts", action="store_true")
+    parser.add_argument("--write-proved", action="store_true")
     options = parser.parse_args()
     made = cases(options.cases)
-    failed = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "cases.jsonl"
-        path.write_text("".join(json.dumps(case, ensure_ascii=False) + "\n" for case in made), encoding="utf-8")
-        if not options.no_texts:
-            compare_texts(options, path, made, failed)
-        compare_masks(options, path, made, failed)
-    for entry in failed[:60]:
+    paths = sorted(options.templates.glob("*.jinja"))
+    NUMBERS.update((path.name, number) for number, path in enumerate(paths))
+    paths = [path for path in paths if not options.only or options.only in path.name]
+    # By model, so that a process loads each tokenizer once.
+    paths.sort(key=lambda path: (model_of(path.name), path.name))
+    templates = [Template(path, options, made, NUMBERS[path.name]) for path in paths]
+    results, totals = [], collections.Counter()
+    with multiprocessing.Pool(2) as pool:
+        for result in pool.imap(work, templates, chunksize=4):
+            name, _, counts, differences = result
+            print(f"{name:45} {counts}, {len(differences)} differences", flush=True)
+            results.append(result)
+            totals.update(counts)
+    totals["templates"] = len(results)
+    print(json.dumps(totals, indent=1, sort_keys=True))
+    wrong = unexplained(results, options.share)
+    for entry in wrong[:60]:
         print("DIFFERS", *entry)
-    print(len(failed), "differences")
-    sys.exit(bool(failed))
+    if options.write_proved:
+        PROVED.write_text(proved(results), encoding="utf-8")
+    elif not options.only and PROVED.read_text(encoding="utf-8") != proved(results):
+        wrong.append(("proved.txt", "is not what this run proves", "", ""))
+        print("DIFFERS proved.txt is not what this run proves")
+    print(len(wrong), "differences without an exception")
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::{ProptestConfig, Strategy, any, proptest};
+use recoup::deduplication::Sketch;
 use recoup::store::Store;
-use recoup::trajectory::{Origin, Sealed};
+use recoup::trajectory::{Origin, Sealed, Trajectory};
 use recoup::verdict::{Content, Label, Producer, Verdict};
 
 use super::{NOW, draft, import, project, rows, sealed};
@@ -128,5 +130,145 @@ fn a_label_onto_a_new_task_gives_it_the_side_of_the_run() {
         import(&mut store, [of("later", "new", ""), of("small", "a", &format!("goal {number}"))]);
         assert_eq!(side(&store, "later"), before, "the task is linked");
         assert_eq!(sides_of_task(&store, "new"), BTreeSet::from([before]));
+    }
+}
+
+/// Text of sixty words of its own for each number, but for the last `changed`.
+fn text(number: u32, changed: u32) -> String {
+    let word = |at: u32| if at < 60 - changed { format!("w{number}x{at}") } else { format!("v{at}") };
+    (0..60).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A run of a task in which nothing but its words tells it from others.
+fn worded(native: &str, task: &str, words: &str) -> Sealed {
+    sealed(native, draft(task, "", &[words, words]))
+}
+
+#[test]
+fn a_near_copy_under_another_name_stands_on_the_same_side() {
+    let (a, b) = apart();
+    let (task_a, task_b) = (format!("t{a}"), format!("t{b}"));
+    let (_dir, mut store) = project();
+    import(&mut store, [worded("a", &task_a, &text(1, 0)), worded("b", &task_b, &text(2, 0))]);
+    assert_ne!(side(&store, "a"), side(&store, "b"));
+    assert_eq!(store.stats().unwrap().near_duplicates, 0);
+    // In a later import it follows.
+    import(&mut store, [worded("copy", "copied", &text(1, 1))]);
+    assert_eq!(side(&store, "copy"), side(&store, "a"));
+    assert_eq!(store.stats().unwrap().near_duplicates, 1);
+    // A copy of one under the name of the other would join them, and takes no later copy with it.
+    let crossing = import(&mut store, [worded("crossing", &task_b, &text(1, 2))]);
+    assert_eq!((crossing.excluded_by_split, side(&store, "crossing").as_str()), (1, "excluded"));
+    import(&mut store, [worded("third", "third", &text(1, 1))]);
+    assert_eq!(side(&store, "third"), side(&store, "a"));
+    // In one import the copies decide together.
+    let (_dir, mut fresh) = project();
+    import(&mut fresh, (0..40).map(|i| worded(&i.to_string(), &format!("t{i}"), &text(i / 4, i % 2))));
+    for first in (0..40).step_by(4) {
+        let sides: BTreeSet<String> = (first..first + 4).map(|i| side(&fresh, &i.to_string())).collect();
+        assert_eq!(sides.len(), 1);
+    }
+}
+
+/// A run of a task that was made from a template.
+fn from_template(native: &str, template: &str) -> Sealed {
+    let mut run = draft(&format!("t{native}"), "", &["q", native]);
+    run.task.template_key = Some(template.to_owned());
+    sealed(native, run)
+}
+
+#[test]
+fn a_strict_split_ties_templates_and_tears_none() {
+    let runs = || (0..40).map(|i| from_template(&i.to_string(), &format!("template {}", i / 10)));
+    let sides = |store: &Store, template: u32| -> BTreeSet<String> {
+        (template * 10..template * 10 + 10).map(|i| side(store, &i.to_string())).collect()
+    };
+    let (_dir, mut standard) = project();
+    import(&mut standard, runs());
+    assert!((0..4).any(|template| sides(&standard, template).len() > 1));
+    let (_dir, mut strict) = project();
+    strict.make_split_strict().unwrap();
+    import(&mut strict, runs());
+    assert!((0..4).all(|template| sides(&strict, template).len() == 1));
+    let largest = strict.largest_component().unwrap().unwrap();
+    assert_eq!((largest.tasks, largest.of, largest.is_too_large()), (10, 40, false));
+    // A later import follows, and a template that a standard split tore gets no further run.
+    import(&mut strict, [from_template("late", "template 2")]);
+    assert_eq!(side(&strict, "late"), side(&strict, "20"));
+    let torn = (0..4).find(|template| sides(&standard, *template).len() > 1).unwrap();
+    standard.make_split_strict().unwrap();
+    let late = import(&mut standard, [from_template("late", &format!("template {torn}"))]);
+    assert_eq!((late.excluded_by_split, side(&standard, "late").as_str()), (1, "excluded"));
+}
+
+#[test]
+fn a_component_of_many_tasks_is_too_large() {
+    let (_dir, mut store) = project();
+    import(&mut store, (0..6).map(|i| of(&format!("same {i}"), &format!("a{i}"), "one goal")));
+    import(&mut store, (0..6).map(|i| of(&format!("other {i}"), &format!("b{i}"), &format!("goal {i}"))));
+    let largest = store.largest_component().unwrap().unwrap();
+    assert_eq!((largest.component.as_str(), largest.tasks, largest.of), ("a0", 6, 12));
+    assert!(largest.is_too_large());
+}
+
+/// One drawn run: its task, goal, words, change, the earlier run that it continues, and where a new
+/// import begins.
+type Drawn = (u8, u8, u8, u8, Option<u8>, bool);
+
+fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
+    let run = (0..12_u8, 0..14_u8, 0..10_u8, 0..3_u8, any::<Option<u8>>(), proptest::bool::weighted(0.15));
+    proptest::collection::vec(run, 2..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever comes in whatever order and in how many imports: a trajectory, its repairs, its
+    /// near copies and its task's other runs are never on two sides.
+    #[test]
+    fn the_split_never_leaks(drawn in drawn(), strict in any::<bool>()) {
+        let (_dir, mut store) = project();
+        if strict {
+            store.make_split_strict().unwrap();
+        }
+        let mut runs: Vec<(Trajectory, Sealed)> = Vec::new();
+        let mut waiting: Vec<Sealed> = Vec::new();
+        for (number, (task, goal, words, change, origin, begins)) in drawn.into_iter().enumerate() {
+            if begins {
+                import(&mut store, std::mem::take(&mut waiting));
+            }
+            let goal = if goal < 10 { String::new() } else { format!("goal {goal}") };
+            let words = text(u32::from(words), u32::from(change));
+            let last = format!("{words} {number}");
+            let mut run = draft(&format!("task {task}"), &goal, &[words.as_str(), last.as_str()]);
+            run.task.template_key = Some(format!("template {}", task % 8));
+            let origin = origin.filter(|_| !runs.is_empty() && number % 3 == 0);
+            run.origin = origin.map(|at| Origin {
+                trajectory: runs[usize::from(at) % runs.len()].1.head.id,
+                node: 0,
+                arm: "repair".to_owned(),
+                continuation: 0,
+            });
+            let sealed = sealed(&format!("run {number}"), run.clone());
+            waiting.push(sealed.clone());
+            runs.push((run, sealed));
+        }
+        import(&mut store, waiting);
+        let listed = rows(&store);
+        let side_of = |sealed: &Sealed| listed.iter().find(|row| row.id == sealed.head.id).unwrap().split.clone().unwrap();
+        for (left_run, left) in &runs {
+            for (right_run, right) in &runs {
+                let (left_side, right_side) = (side_of(left), side_of(right));
+                if left_side == right_side || left_side == "excluded" || right_side == "excluded" {
+                    continue;
+                }
+                assert_ne!(left_run.task.key, right_run.task.key);
+                assert!(left_run.task.goal.is_empty() || left_run.task.goal != right_run.task.goal);
+                assert_ne!(left_run.origin.as_ref().map(|origin| origin.trajectory), Some(right.head.id));
+                assert!(!strict || left_run.task.template_key != right_run.task.template_key);
+                let near = Sketch::of(&left_run.nodes).unwrap().is_near(&Sketch::of(&right_run.nodes).unwrap());
+                assert!(!near, "{} and {}", left_run.task.key.0, right_run.task.key.0);
+            }
+        }
     }
 }

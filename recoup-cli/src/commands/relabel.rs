@@ -1,0 +1,194 @@
+//! `recoup relabel`: finds goals that failed runs did achieve.
+
+use std::sync::Arc;
+
+use recoup::hindsight::RelabelConfig;
+use recoup::hindsight::relabeler::Judges;
+use recoup::id::TrajectoryId;
+use recoup::judges::JudgeConfig;
+use recoup::models::{AskedModel, ChatModel, Estimate};
+use recoup::pipeline::{self, Asked, Meter, RelabelPlan, Relabeling, Verified};
+use recoup::store::Store;
+
+use super::{environment, project};
+use crate::Ended;
+use crate::args::RelabelArgs;
+use crate::clock::now;
+use crate::failure::Failure;
+use crate::models::{Decision, Models, announce};
+use crate::printer::{Printer, runs};
+use crate::settings::Settings;
+
+/// The stage that answers are kept and counted under.
+const STAGE: &str = "relabel";
+
+/// Relabels runs.
+pub(crate) fn relabel(flags: &RelabelArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
+    let known = environment::Known::of(&flags.worlds, settings)?;
+    let mut store = project::open(settings)?;
+    let only = match flags.ids.as_slice() {
+        [] => None,
+        ids => Some(project::resolve(&store, ids)?),
+    };
+    let models = open(flags, settings, &store, printer)?;
+    let now = now();
+    let opener = |name: &str| known.open(name);
+    let members = models.as_ref().map(|models| models.asking.models()).unwrap_or_default();
+    let judges = |run: TrajectoryId| judges(members, flags, run);
+    let meter = || models.as_ref().map(meter).unwrap_or_default();
+    let plan = RelabelPlan {
+        config: RelabelConfig { blind: flags.blind },
+        only,
+        limit: flags.limit,
+        seed: flags.seed,
+        opener: &opener,
+        threads: settings.threads,
+        now: &now,
+        judges: models.as_ref().map(|models| Asked {
+            judges: &judges,
+            names: models.asking.models().iter().map(|model| model.identity().name()).collect(),
+            in_flight: models.asking.concurrency(),
+            meter: &meter,
+        }),
+    };
+    if let Some(models) = &models {
+        if estimate(models, &store, &plan, flags, settings, printer)? == Decision::Shown {
+            return Ok(Ended::Done);
+        }
+    } else if flags.judge.spend.dry_run {
+        return Err(Failure::user("`--dry-run` says what judges would cost, and none is named")
+            .hint("name two with `--judge MODEL --judge MODEL`"));
+    }
+    let mut progress = printer.progress();
+    let done = pipeline::relabel_runs(&mut store, &plan, &mut progress)?;
+    progress.finish();
+    if let Some(models) = &models {
+        if let Some(first) = models.asking.models().first() {
+            let accepted = done.accepted.values().sum();
+            models.asking.ledger().accepted(STAGE, &first.identity().model, accepted);
+        }
+        models.finish(printer)?;
+    }
+    let is_whole = done.undecided.is_empty();
+    for (why, count) in &done.undecided {
+        printer.warn(format_args!("{} undecided: {why}", runs(*count as usize)));
+    }
+    if printer.is_json() {
+        printer.json(&project::answer_as(&store, &(flags.blind, flags.seed, &flags.judge.judges), done));
+    } else {
+        say(&done, printer);
+    }
+    Ok(if is_whole { Ended::Done } else { Ended::Partly })
+}
+
+/// Opens the models that were named, and says what is missing for the strict rule.
+fn open(
+    flags: &RelabelArgs,
+    settings: &Settings,
+    store: &Store,
+    printer: Printer,
+) -> Result<Option<Models>, Failure> {
+    let names = &flags.judge.judges;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    if names.len() > 2 {
+        return Err(Failure::user("relabeling takes two judges: one that proposes, one that checks")
+            .hint("name at most two with `--judge MODEL --judge MODEL`"));
+    }
+    let models = Models::open(names, &flags.judge.spend, settings, Some(store), printer)?;
+    let families: Vec<&str> =
+        models.asking.models().iter().map(|model| model.identity().family.as_str()).collect();
+    match families.as_slice() {
+        [_] => printer.note(
+            "one judge alone: its goals are kept apart as `one_judge` and are in no view unless asked for; a second \
+             `--judge`, of another family of models, would make them `two_judges`",
+        ),
+        [first, second] if first == second => printer.note(format_args!(
+            "both judges are of the family `{first}` and may err alike: their goals are kept apart as `one_judge`; name \
+             one of another family, or say in `--prices FILE` what family it is (`family` of its model)"
+        )),
+        _ => {}
+    }
+    Ok(Some(models))
+}
+
+/// The models as one run asks them.
+fn judges<'m>(members: &'m [Arc<AskedModel>], flags: &RelabelArgs, run: TrajectoryId) -> Judges<'m> {
+    let about = |model: &Arc<AskedModel>| Box::new(model.about(STAGE, Some(run))) as Box<dyn ChatModel + 'm>;
+    Judges {
+        relabeler: about(&members[0]),
+        judge: members.get(1).map(about),
+        window_tokens: flags.judge.window.unwrap_or(JudgeConfig::default().window_tokens),
+    }
+}
+
+fn meter(models: &Models) -> Meter {
+    let (calls, cached) = models.asking.ledger().calls();
+    let costs = models.asking.ledger().lines().into_iter().map(|line| line.cost_usd);
+    Meter { calls, cached, cost_usd: costs.sum::<Option<f64>>() }
+}
+
+/// Says what relabeling will take, and whether to go on.
+fn estimate(
+    models: &Models,
+    store: &Store,
+    plan: &RelabelPlan<'_>,
+    flags: &RelabelArgs,
+    settings: &Settings,
+    printer: Printer,
+) -> Result<Decision, Failure> {
+    let mut estimate = Estimate::default();
+    let members = models.asking.models();
+    if flags.judge.spend.dry_run || members.iter().any(|model| model.host().is_some()) {
+        pipeline::first_goal_questions::<Failure>(store, plan, &mut |run, question| {
+            // Who checks reads as much as who proposes.
+            for model in members {
+                if model.is_kept(question)? {
+                    estimate.cached += 1;
+                } else {
+                    estimate.add(model, question, Some(run))?;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    announce(&estimate, &flags.judge.spend, settings, printer)
+}
+
+fn say(done: &Relabeling, printer: Printer) {
+    let accepted: u64 = done.accepted.values().sum();
+    printer.line(format_args!(
+        "{accepted} of {} did achieve a goal of their own, {} looked at now",
+        runs(done.candidates as usize),
+        done.new
+    ));
+    for (class, count) in &done.accepted {
+        printer.line(format_args!("  {class}: {count}"));
+    }
+    for (gate, count) in &done.rejected {
+        printer.line(format_args!("  refused by {gate}: {count}"));
+    }
+    share("the environment passes", done.verified, "accepted goals", printer);
+    share("it would have passed", done.missed, "refused goals", printer);
+    if let Some(cost) = done.cost_per_accepted_usd.filter(|cost| *cost > 0.0) {
+        printer.line(format_args!("${cost:.4} an accepted goal"));
+    }
+    for (why, count) in &done.unsupported {
+        printer
+            .note(format_args!("the environment could not be asked about {}: {why}", runs(*count as usize)));
+    }
+    if done.background {
+        printer.note("runs of other tasks are few: the bundled background stood in for them");
+    }
+}
+
+fn share(what: &str, share: Verified, of: &str, printer: Printer) {
+    if share.n > 0 {
+        let [rate, low, high] = [share.rate, share.low, share.high].map(|share| 100.0 * share);
+        printer.line(format_args!(
+            "{what} {} of {} {of}: {rate:.1} % [{low:.1}, {high:.1}]",
+            share.passed, share.n
+        ));
+    }
+}

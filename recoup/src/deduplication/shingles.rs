@@ -1,0 +1,230 @@
+//! Shingles: the small overlapping pieces of a run by which it is compared with others.
+
+use std::collections::HashSet;
+
+use crate::trajectory::{Node, Part, Role};
+
+/// Words of a shingle of prose.
+const WORDS: usize = 5;
+/// Actions of a shingle of actions.
+const ACTIONS: usize = 2;
+
+/// What a run consists of, as three sets of 64-bit hashes. Hashes may repeat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shingles {
+    /// What the agent was shown: each five words of its users, and the pieces of results between
+    /// line ends, commas and periods.
+    pub shown: Vec<u64>,
+    /// What it said: each five words.
+    pub said: Vec<u64>,
+    /// What it did: each two calls, name and arguments.
+    pub did: Vec<u64>,
+}
+
+impl Shingles {
+    /// Of the messages of a run.
+    pub fn of(nodes: &[Node]) -> Self {
+        let mut shingles = Self::default();
+        let mut actions = Window::<ACTIONS>::default();
+        for node in nodes.iter().filter(|node| !node.occurrence.copied_context) {
+            match node.role {
+                Role::System => {}
+                Role::User => prose(&node.parts, &mut shingles.shown),
+                Role::Tool => results(&node.parts, &mut shingles.shown),
+                Role::Assistant => prose(&node.parts, &mut shingles.said),
+            }
+            for (_, call) in node.tool_calls() {
+                let mut hash = hash_bytes(call.name.as_bytes());
+                for word in words(&call.arguments_raw) {
+                    hash = mix(hash ^ word);
+                }
+                actions.push(hash, &mut shingles.did);
+            }
+        }
+        actions.finish(&mut shingles.did);
+        shingles
+    }
+
+    /// The exact similarity of each set (Jaccard's: shared over all); 1 where both are empty.
+    pub fn similarities(&self, other: &Self) -> [f64; 3] {
+        [(&self.shown, &other.shown), (&self.said, &other.said), (&self.did, &other.did)].map(
+            |(left, right)| {
+                let left: HashSet<u64> = left.iter().copied().collect();
+                let right: HashSet<u64> = right.iter().copied().collect();
+                let shared = left.intersection(&right).count();
+                let all = left.len() + right.len() - shared;
+                if all == 0 { 1.0 } else { shared as f64 / all as f64 }
+            },
+        )
+    }
+}
+
+fn prose(parts: &[Part], out: &mut Vec<u64>) {
+    for part in parts {
+        match part {
+            Part::Text(text) => {
+                let mut window = Window::<WORDS>::default();
+                words(&text.text).for_each(|word| window.push(word, out));
+                window.finish(out);
+            }
+            // Some harnesses give results as messages of the user.
+            Part::ToolResult(result) => results(&result.parts, out),
+            _ => {}
+        }
+    }
+}
+
+/// Results are long and full of numbers; their pieces are hashed as they are.
+fn results(parts: &[Part], out: &mut Vec<u64>) {
+    for part in parts {
+        match part {
+            Part::Text(text) => {
+                let bytes = text.text.as_bytes();
+                let mut start = 0;
+                for end in memchr::memchr3_iter(b'\n', b',', b'.', bytes).chain([bytes.len()]) {
+                    let piece = bytes[start..end].trim_ascii();
+                    if !piece.is_empty() {
+                        out.push(hash_bytes(piece));
+                    }
+                    start = end + 1;
+                }
+            }
+            Part::ToolResult(result) => results(&result.parts, out),
+            _ => {}
+        }
+    }
+}
+
+/// The words of a text as hashes: letters and digits, ASCII folded to lower case. Scripts without
+/// spaces give a word a character.
+pub(super) fn words(text: &str) -> impl Iterator<Item = u64> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let bytes = rest.as_bytes();
+        let start = bytes.iter().position(|byte| is_word(*byte))?;
+        let mut hash = SEED;
+        let mut end = start;
+        while let Some(byte) = bytes.get(end).filter(|byte| is_word(**byte)) {
+            if byte.is_ascii() {
+                hash = (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(PRIME);
+                end += 1;
+                continue;
+            }
+            let letter = rest.get(end..).and_then(|rest| rest.chars().next())?;
+            if is_ideograph(letter) && end > start {
+                break;
+            }
+            hash = (hash ^ u64::from(u32::from(letter))).wrapping_mul(PRIME);
+            end += letter.len_utf8();
+            if is_ideograph(letter) {
+                break;
+            }
+        }
+        rest = &rest[end..];
+        Some(mix(hash))
+    })
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii()
+}
+
+/// Whether a letter is written without spaces: the scripts of Chinese and Japanese.
+fn is_ideograph(letter: char) -> bool {
+    matches!(letter, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// The last `N` hashes, which together make a shingle.
+pub(super) struct Window<const N: usize> {
+    last: [u64; N],
+    count: usize,
+}
+
+impl<const N: usize> Default for Window<N> {
+    fn default() -> Self {
+        Self { last: [0; N], count: 0 }
+    }
+}
+
+impl<const N: usize> Window<N> {
+    pub(super) fn push(&mut self, hash: u64, out: &mut Vec<u64>) {
+        self.last.rotate_left(1);
+        self.last[N - 1] = hash;
+        self.count += 1;
+        if self.count >= N {
+            out.push(self.hash());
+        }
+    }
+
+    /// Fewer than a shingle's make one of their own.
+    pub(super) fn finish(&self, out: &mut Vec<u64>) {
+        if (1..N).contains(&self.count) {
+            out.push(self.hash());
+        }
+    }
+
+    fn hash(&self) -> u64 {
+        self.last.iter().fold(SEED, |hash, item| mix(hash.rotate_left(7) ^ item))
+    }
+}
+
+// The basis and the prime of FNV-1a (Fowler, Noll, Vo).
+const SEED: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    let (eights, rest) = bytes.as_chunks::<8>();
+    let mut hash = SEED ^ bytes.len() as u64;
+    for eight in eights {
+        hash = mix(hash ^ u64::from_le_bytes(*eight));
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(hash ^ u64::from_le_bytes(last))
+}
+
+/// Spreads a change of any bit over all (the finalizer of SplitMix64: Steele, Lea, Flood 2014).
+pub(super) fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shingles, words};
+    use crate::trajectory::{Node, Part, Role};
+
+    fn said(text: &str) -> Shingles {
+        Shingles::of(&[Node::new(Role::Assistant, "assistant", vec![Part::text(text)])])
+    }
+
+    #[test]
+    fn case_spaces_and_marks_are_no_difference() {
+        assert_eq!(said("The order, number 5, is  on its way."), said("the ORDER number 5 is on\nits way"));
+        assert_ne!(said("the order number 5 is"), said("the order number 6 is"));
+    }
+
+    #[test]
+    fn scripts_without_spaces_have_words() {
+        assert_eq!(words("ça va").count(), 2);
+        assert_eq!(words("東京タワー").count(), 5);
+        assert_eq!(words("日a1本").count(), 3);
+        assert_eq!(words(" —!").count(), 1, "a dash beyond ASCII is taken as a letter");
+    }
+
+    #[test]
+    fn what_all_runs_share_counts_for_nothing() {
+        let mut copied = Node::new(Role::Assistant, "assistant", vec![Part::text("a demonstration")]);
+        copied.occurrence.copied_context = true;
+        let system = Node::new(Role::System, "system", vec![Part::text("you are an agent")]);
+        assert_eq!(Shingles::of(&[system, copied]), Shingles::default());
+    }
+
+    #[test]
+    fn similarity_is_shared_over_all() {
+        let left = Shingles { said: vec![1, 2, 3, 3], ..Shingles::default() };
+        let right = Shingles { said: vec![2, 3, 4], ..Shingles::default() };
+        assert_eq!(left.similarities(&right), [1.0, 0.5, 1.0]);
+    }
+}

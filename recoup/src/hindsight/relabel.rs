@@ -1,0 +1,293 @@
+//! Relabeling one run: proposals in order, the gates on each, the first that stands.
+
+use std::collections::BTreeSet;
+
+use super::answer::{end_of_turn, final_answer};
+use super::check::World;
+use super::corpus::Corpus;
+use super::episode::Episode;
+use super::facts::Facts;
+use super::gates::{Ground, refused};
+use super::judging::{admits, decide};
+use super::proposal::{Proposal, Source};
+use super::relabeler::{Judges, RefusedGoal, TEMPERATURES};
+use super::templates;
+use crate::environments::Environment;
+use crate::id::TrajectoryId;
+use crate::json::Json;
+use crate::judges::Case;
+use crate::models::ModelError;
+use crate::replay::ReplayError;
+use crate::trajectory::{Citation, Status, Trajectory};
+use crate::verdict::{
+    Acceptance, Blame, Content, Evidence, FailureClass, GoalClaim, GoalRefusal, Party, Producer, Quote,
+    Relabel, Verdict,
+};
+
+/// Version of the templates and gates; raised when they would decide otherwise on the same run.
+pub const HINDSIGHT_VERSION: u32 = 1;
+/// The gate of the environment's own verifier.
+const ENVIRONMENT: &str = "environment";
+/// Most proposals about one run that are looked at.
+const PROPOSALS_MAX: usize = 24;
+
+/// How runs are relabeled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelabelConfig {
+    /// Whether the environment is withheld from proposals and gates, and only scores.
+    pub blind: bool,
+}
+
+/// A run to relabel.
+#[derive(Clone, Copy)]
+pub struct Subject<'s> {
+    /// The run.
+    pub run: &'s Trajectory,
+    /// The environment that it happened in, where that is here.
+    pub environment: Option<&'s dyn Environment>,
+    /// The runs among which a goal must stand out.
+    pub corpus: &'s Corpus,
+    /// The run's number there.
+    pub document: Option<u32>,
+}
+
+/// What relabeling a run came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Relabeled {
+    /// Every goal that was looked at, in order; at most the last is accepted.
+    pub goals: Vec<Relabel>,
+    /// Why the environment could not be asked, where the run names one that is here.
+    pub unsupported: Option<String>,
+    /// Why a model did not answer: nothing is decided about the run, and nothing of it is kept.
+    pub undecided: Option<ModelError>,
+}
+
+/// Whether a run is one to relabel: it failed by the agent's own fault, and not so badly that nothing is learned
+/// from it. Whether it could still have been saved does not matter: the goal changes, not the run.
+pub fn is_candidate(run: &Trajectory, blame: Option<&Blame>, class: Option<&FailureClass>) -> bool {
+    run.outcome().status == Status::Failure
+        && blame.is_some_and(|blame| blame.party == Party::Agent && !blame.suspected)
+        && class.is_some_and(|class| class.loss_weight > 0.0)
+}
+
+/// Looks for a goal that a run achieved: the environment's own goals first, then what models propose, then the
+/// templates.
+pub fn relabel(subject: Subject<'_>, config: RelabelConfig, judges: Option<&Judges<'_>>) -> Relabeled {
+    let episode = Episode::read(subject.run);
+    let mut facts = Facts::of(&episode);
+    let (mut world, mut unsupported) = (None, None);
+    if let Some(environment) = subject.environment {
+        match World::open(subject.run, environment) {
+            Ok(opened) => world = Some(opened),
+            Err(error) => unsupported = Some(error.to_string()),
+        }
+    }
+    let mut achieved = Vec::new();
+    if let Some(world) = world.as_mut().filter(|_| !config.blind) {
+        match world.achieved(&episode) {
+            Ok(goals) => achieved = goals,
+            Err(error) => unsupported = Some(error.to_string()),
+        }
+    }
+    let templates = templates::propose(&episode, &mut facts);
+    let facts = facts;
+    let ground =
+        Ground { episode: &episode, facts: &facts, corpus: subject.corpus, document: subject.document };
+    let mut search = Search { ground: &ground, world, config, memory: BTreeSet::new(), goals: Vec::new() };
+    let found = |search: &mut Search<'_, '_>, proposals: Vec<Proposal>| {
+        proposals
+            .into_iter()
+            .take(PROPOSALS_MAX)
+            .any(|proposal| search.consider(&proposal, &mut |_| Ok(RULES)))
+    };
+    let mut undecided = None;
+    if !found(&mut search, achieved) {
+        let asked = judges.map(|judges| ask(&mut search, judges));
+        match asked {
+            Some(Ok(true)) => {}
+            Some(Err(error)) => undecided = Some(error),
+            Some(Ok(false)) | None => drop(found(&mut search, templates)),
+        }
+    }
+    Relabeled { goals: search.goals, unsupported, undecided }
+}
+
+/// What gates alone are worth.
+const RULES: Word = Word { evidence: Evidence::Rules, relabeler: 1.0, judge: 1.0 };
+
+/// What an accepted goal rests on, with both confidences.
+#[derive(Clone, Copy)]
+struct Word {
+    evidence: Evidence,
+    relabeler: f64,
+    judge: f64,
+}
+
+/// Lets the models propose: three times at most, or until one of them does not answer.
+fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<bool, ModelError> {
+    let ground = search.ground;
+    let case = Case::new(ground.episode.run, &[], false);
+    let mut refused: Vec<RefusedGoal> = Vec::new();
+    for attempt in 0..TEMPERATURES.len() {
+        let (proposal, opinion) = match judges.propose(&case, ground.facts, &refused, attempt)? {
+            Ok(answer) => answer,
+            Err(reason) => {
+                refused.push(RefusedGoal { goal: String::new(), reason });
+                continue;
+            }
+        };
+        let mut failure = None;
+        let accepted = search.consider(&proposal, &mut |proposal| {
+            let first = admits(Ok(&opinion)).map_err(|why| ("relabeler", why))?;
+            let Some(answer) = judges.check(&case, ground.facts, proposal) else {
+                return Ok(Word { evidence: Evidence::OneJudge, relabeler: first, judge: 0.0 });
+            };
+            let second = match &answer {
+                Ok(Ok(opinion)) => Ok(opinion),
+                Ok(Err(unreadable)) => Err(unreadable.clone()),
+                Err(error) => Err(error.to_string()),
+            };
+            failure = answer.as_ref().err().cloned();
+            let (relabeler, judge) = decide(Ok(&opinion), second.as_ref().copied().map_err(String::as_str))?;
+            // Two models of one family err alike: they are one judge.
+            let evidence = if judges.are_two() { Evidence::TwoJudges } else { Evidence::OneJudge };
+            Ok(Word { evidence, relabeler, judge })
+        });
+        if accepted {
+            return Ok(true);
+        }
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let why = search.goals.last().and_then(|goal| goal.rejected.as_ref());
+        let reason = why.map_or_else(
+            || "it was refused before".to_owned(),
+            |why| format!("{}: {}", why.gate, why.reason),
+        );
+        refused.push(RefusedGoal { goal: proposal.goal, reason });
+    }
+    Ok(false)
+}
+
+/// What was looked at so far.
+struct Search<'g, 'w> {
+    ground: &'g Ground<'g>,
+    world: Option<World<'w>>,
+    config: RelabelConfig,
+    memory: BTreeSet<String>,
+    goals: Vec<Relabel>,
+}
+
+impl Search<'_, '_> {
+    /// Looks at a proposal; true where it stands. A goal that was refused is not looked at again in the same words.
+    fn consider(
+        &mut self,
+        proposal: &Proposal,
+        judge: &mut dyn FnMut(&Proposal) -> Result<Word, (&'static str, String)>,
+    ) -> bool {
+        let plain: String = proposal.goal.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+        if !self.memory.insert(plain) {
+            return false;
+        }
+        let mut goal = bare(proposal, self.ground, self.goals.len(), self.config);
+        match self.decide(proposal, judge) {
+            Ok(acceptance) => goal.accepted = Some(acceptance),
+            Err((gate, reason)) => goal.rejected = Some(GoalRefusal { gate: gate.to_owned(), reason }),
+        }
+        if let Some(world) = &mut self.world {
+            goal.verified = world.verify(proposal, self.ground.episode).ok().flatten();
+        }
+        let is_accepted = goal.accepted.is_some();
+        self.goals.push(goal);
+        is_accepted
+    }
+
+    /// Gates, then the environment unless blind, then whoever judges.
+    fn decide(
+        &mut self,
+        proposal: &Proposal,
+        judge: &mut dyn FnMut(&Proposal) -> Result<Word, (&'static str, String)>,
+    ) -> Result<Acceptance, (&'static str, String)> {
+        let ground = self.ground;
+        if let Some(refusal) = refused(proposal, ground) {
+            return Err(refusal);
+        }
+        let mut word = None;
+        if let Some(world) = self.world.as_mut().filter(|_| !self.config.blind) {
+            let broken = |error: ReplayError| (ENVIRONMENT, format!("it could not be asked: {error}"));
+            match world.verify(proposal, ground.episode).map_err(broken)? {
+                Some(true) => word = Some(Word { evidence: Evidence::Environment, ..RULES }),
+                Some(false) => return Err((ENVIRONMENT, "the verifier does not pass the goal".to_owned())),
+                None => {}
+            }
+            if world.reached_original(proposal, ground.episode).map_err(broken)? {
+                return Err((ENVIRONMENT, "the original goal had been reached by then".to_owned()));
+            }
+        }
+        let Word { evidence, relabeler, judge } = word.map_or_else(|| judge(proposal), Ok)?;
+        let last = end_of_turn(proposal.last, ground.episode);
+        let nowhere = || ("form", "the goal was completed nowhere".to_owned());
+        Ok(Acceptance {
+            evidence,
+            relabeler_confidence: relabeler,
+            judge_confidence: judge,
+            cut_node: ground.episode.end_of(last).ok_or_else(nowhere)?,
+            answer: final_answer(proposal, ground.episode, ground.facts),
+        })
+    }
+}
+
+/// The record of a proposal, not decided yet.
+fn bare(proposal: &Proposal, ground: &Ground<'_>, attempt: usize, config: RelabelConfig) -> Relabel {
+    let quote = |fact: &usize| {
+        let fact = ground.facts.get(*fact)?;
+        Some(Quote { at: fact.citation.clone(), quote: fact.value.clone() })
+    };
+    let claims = proposal.claims.iter().map(|claim| GoalClaim {
+        text: claim.text.clone(),
+        facts: claim.facts.iter().filter_map(quote).collect(),
+    });
+    let specification = match proposal.source {
+        // What the environment gave may hold what no trace shows.
+        Source::Environment => None,
+        Source::Template | Source::Model => proposal.specification.as_ref(),
+    };
+    Relabel {
+        goal: proposal.goal.clone(),
+        claims: claims.collect(),
+        specification: specification.and_then(|it| Json::from_serialize(it).ok()),
+        accepted: None,
+        rejected: None,
+        attempt: attempt as u32,
+        background: ground.corpus.has_background(),
+        blind: config.blind,
+        verified: None,
+    }
+}
+
+impl Relabeled {
+    /// The goal that was accepted.
+    pub fn accepted(&self) -> Option<&Relabel> {
+        self.goals.last().filter(|goal| goal.accepted.is_some())
+    }
+
+    /// The goals as verdicts. An accepted one stands before those refused, and one that the environment passed
+    /// before one that rules did. `model` names
+    /// the models that were asked.
+    pub fn verdicts(&self, run: TrajectoryId, model: Option<&str>, now: &str) -> Vec<Verdict> {
+        let rules =
+            Producer { model: model.map(str::to_owned), ..Producer::rules("hindsight", HINDSIGHT_VERSION) };
+        let verdict = |goal: &Relabel| {
+            let producer = match goal.accepted.as_ref().map(|accepted| accepted.evidence) {
+                Some(Evidence::Environment) => Producer { rank: 80, ..rules.clone() },
+                Some(Evidence::TwoJudges) => Producer { rank: 60, ..rules.clone() },
+                Some(Evidence::Rules) => rules.clone(),
+                Some(Evidence::OneJudge) | None => rules.clone().unadmitted(),
+            };
+            let evidence: Vec<Citation> =
+                goal.claims.iter().flat_map(|claim| &claim.facts).map(|quote| quote.at.clone()).collect();
+            Verdict::new(run, producer, evidence, Content::Relabel(goal.clone()), now)
+        };
+        self.goals.iter().map(verdict).collect()
+    }
+}

@@ -1,0 +1,387 @@
+//! Relabeling of failed runs: every run that failed by the agent's own fault gets a goal that it did achieve,
+//! where one is found. What a run came to under the same version and setting is not looked for again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::judge::Meter;
+use super::worlds::{Opener, Worlds};
+use crate::hindsight::corpus::Corpus;
+use crate::hindsight::relabeler::Judges;
+use crate::hindsight::{HINDSIGHT_VERSION, RelabelConfig, Relabeled, Subject, is_candidate, relabel};
+use crate::id::{Hash, TrajectoryId};
+use crate::judges::Case;
+use crate::models::ChatRequest;
+use crate::parallel;
+use crate::reporter::Reporter;
+use crate::statistics::wilson;
+use crate::store::{Filter, Page, Store, StoreError};
+use crate::trajectory::{Status, Trajectory};
+use crate::verdict::{Content, Evidence, Relabel, Verdict};
+
+/// Runs of a batch, for each thread.
+const BATCH: usize = 16;
+/// Runs among which a goal must stand out; of more, those whose hashes come first.
+const CORPUS_MAX: usize = 2_000;
+/// Standard deviations of a 95 % interval.
+const Z: f64 = 1.96;
+
+/// Which runs are relabeled, and how.
+#[derive(Clone)]
+pub struct RelabelPlan<'a> {
+    /// How.
+    pub config: RelabelConfig,
+    /// These runs only, relabeled already or not.
+    pub only: Option<Vec<TrajectoryId>>,
+    /// Most runs.
+    pub limit: Option<usize>,
+    /// Seed of the choice of runs that goals must stand out among, where there are too many.
+    pub seed: u64,
+    /// Opens environments.
+    pub opener: Opener<'a>,
+    /// Threads to use.
+    pub threads: usize,
+    /// The caller's clock, in RFC 3339.
+    pub now: &'a str,
+    /// The models to ask about a run, where any are.
+    pub judges: Option<Asked<'a>>,
+}
+
+/// Models that relabel.
+#[derive(Clone)]
+pub struct Asked<'a> {
+    /// The models for one run.
+    pub judges: &'a (dyn Fn(TrajectoryId) -> Judges<'a> + Sync),
+    /// Their names, the relabeler's first.
+    pub names: Vec<String>,
+    /// Runs that are out at a time.
+    pub in_flight: usize,
+    /// What the models' ledger says so far.
+    pub meter: &'a (dyn Fn() -> Meter + Sync),
+}
+
+/// A share with its 95 % interval (Wilson).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Verified {
+    /// Goals that the environment's verifier passed.
+    pub passed: u64,
+    /// Goals that it could check.
+    pub n: u64,
+    /// Their quotient.
+    pub rate: f64,
+    /// Lower bound.
+    pub low: f64,
+    /// Upper bound.
+    pub high: f64,
+}
+
+impl Verified {
+    fn of(passed: u64, n: u64) -> Self {
+        let interval = wilson(passed, n, Z);
+        Self { passed, n, rate: interval.rate, low: interval.low, high: interval.high }
+    }
+}
+
+/// What relabeling came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Relabeling {
+    /// Runs that failed by the agent's own fault and not too badly: those that were looked at.
+    pub candidates: u64,
+    /// Of them, those looked at by this call.
+    pub new: u64,
+    /// Runs with an accepted goal, by what it rests on.
+    pub accepted: BTreeMap<&'static str, u64>,
+    /// Runs without one, by what refused the last goal; `no-proposal` where there was none.
+    pub rejected: BTreeMap<String, u64>,
+    /// Accepted goals that the environment's verifier passes: the precision, of those it can check.
+    pub verified: Verified,
+    /// Refused goals that it would have passed, of those it can check: a goal whose other wording was
+    /// accepted is not among them.
+    pub missed: Verified,
+    /// Accepted goals that are the only one of their words.
+    pub distinct: u64,
+    /// Mean number of claims of an accepted goal.
+    pub claims_mean: f64,
+    /// Whether the bundled background stood in for runs of other tasks.
+    pub background: bool,
+    /// Whether the environment was withheld and only scored.
+    pub blind: bool,
+    /// Runs whose environment could not be asked, by why.
+    pub unsupported: BTreeMap<String, u64>,
+    /// Runs left undecided because a model did not answer, by what it said; the same command asks again.
+    pub undecided: BTreeMap<String, u64>,
+    /// Questions that models answered.
+    pub calls: u64,
+    /// Questions answered from the cache.
+    pub cached: u64,
+    /// Cost in US dollars; `None` where a model has no price.
+    pub cost_usd: Option<f64>,
+    /// Cost of a run with an accepted goal; `None` where there is none or a model has no price.
+    pub cost_per_accepted_usd: Option<f64>,
+}
+
+/// Runs that can be relabeled, in import order.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn relabelable(store: &Store) -> Result<Vec<TrajectoryId>, StoreError> {
+    let failed = Filter { outcome: Some(Status::Failure.as_str().to_owned()), ..Filter::default() };
+    let mut ids = Vec::new();
+    for row in store.list(&failed, Page::ALL)? {
+        if let Some(id) = candidate(store, row.id)? {
+            ids.push(id);
+        }
+    }
+    Ok(ids)
+}
+
+fn candidate(store: &Store, id: TrajectoryId) -> Result<Option<TrajectoryId>, StoreError> {
+    let blame = match store.current(id, "blame")?.map(|verdict| verdict.content) {
+        Some(Content::Blame(blame)) => Some(blame),
+        _ => None,
+    };
+    let class = match store.current(id, "failure_class")?.map(|verdict| verdict.content) {
+        Some(Content::FailureClass(class)) => Some(class),
+        _ => None,
+    };
+    // Loading a run costs more than reading its verdicts.
+    if blame.is_none() || class.is_none() {
+        return Ok(None);
+    }
+    let run = store.effective(id)?;
+    Ok(is_candidate(&run, blame.as_ref(), class.as_ref()).then_some(id))
+}
+
+fn chosen(store: &Store, plan: &RelabelPlan<'_>) -> Result<Vec<TrajectoryId>, StoreError> {
+    let mut ids = match &plan.only {
+        Some(only) => {
+            only.iter().filter_map(|id| candidate(store, *id).transpose()).collect::<Result<_, _>>()?
+        }
+        None => relabelable(store)?,
+    };
+    ids.truncate(plan.limit.unwrap_or(usize::MAX));
+    Ok(ids)
+}
+
+/// Relabels runs.
+///
+/// # Errors
+/// When the store fails; what was kept stays.
+pub fn relabel_runs(
+    store: &mut Store,
+    plan: &RelabelPlan<'_>,
+    reporter: &mut dyn Reporter,
+) -> Result<Relabeling, StoreError> {
+    let mut ids = match &plan.only {
+        Some(only) => {
+            only.iter().filter_map(|id| candidate(store, *id).transpose()).collect::<Result<_, _>>()?
+        }
+        None => relabelable(store)?,
+    };
+    ids.truncate(plan.limit.unwrap_or(usize::MAX));
+    reporter.stage("relabel", Some(ids.len() as u64));
+    let mut counts = Counts::default();
+    let before = plan.judges.as_ref().map(|asked| (asked.meter)());
+    let names = plan.judges.as_ref().map(|asked| asked.names.join(" "));
+    let mut waiting = Vec::new();
+    for id in &ids {
+        let known = known(store, *id, plan.config.blind, names.as_deref())?;
+        if known.is_empty() {
+            waiting.push(*id);
+        } else {
+            counts.add(&known);
+        }
+    }
+    reporter.advance((ids.len() - waiting.len()) as u64);
+    if !waiting.is_empty() {
+        let (corpus, documents) = corpus(store, &waiting, plan.seed)?;
+        let mut worlds = Worlds::new(plan.opener, None);
+        // Who asks models waits for them most of the time.
+        let threads = plan.judges.as_ref().map_or(plan.threads, |asked| asked.in_flight).max(1);
+        for batch in waiting.chunks(BATCH * threads) {
+            let mut work: Vec<Trajectory> = Vec::with_capacity(batch.len());
+            for id in batch {
+                let run = store.effective(*id)?;
+                worlds.prepare(&run);
+                work.push(run);
+            }
+            let done = parallel::map(&work, threads, |run| {
+                let subject = Subject {
+                    run,
+                    environment: worlds.environment(run).ok(),
+                    corpus: &corpus,
+                    document: documents.get(&run.id).copied(),
+                };
+                let judges = plan.judges.as_ref().map(|asked| (asked.judges)(run.id));
+                relabel(subject, plan.config, judges.as_ref())
+            });
+            let mut verdicts: Vec<Verdict> = Vec::new();
+            for (run, relabeled) in work.iter().zip(&done) {
+                if counts.take(relabeled) {
+                    verdicts.extend(relabeled.verdicts(run.id, names.as_deref(), plan.now));
+                }
+            }
+            store.put_verdicts(&verdicts)?;
+            reporter.advance(batch.len() as u64);
+        }
+    }
+    let spent = plan.judges.as_ref().zip(before).map(|(asked, before)| since(before, (asked.meter)()));
+    Ok(counts.finish(ids.len() as u64, waiting.len() as u64, plan.config.blind, spent.unwrap_or_default()))
+}
+
+/// What the ledger says of what was done since.
+fn since(before: Meter, now: Meter) -> Meter {
+    Meter {
+        calls: now.calls - before.calls,
+        cached: now.cached - before.cached,
+        cost_usd: now.cost_usd.zip(before.cost_usd).map(|(now, before)| now - before),
+    }
+}
+
+/// Hands the first question about every run that would be looked at to `each`, without asking it: what
+/// relabeling takes can be reckoned from that.
+///
+/// # Errors
+/// When the store cannot be read, or what `each` says.
+pub fn first_goal_questions<E: From<StoreError>>(
+    store: &Store,
+    plan: &RelabelPlan<'_>,
+    each: &mut dyn FnMut(TrajectoryId, &ChatRequest) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some(asked) = &plan.judges else { return Ok(()) };
+    for id in chosen(store, plan)? {
+        let run = store.effective(id)?;
+        each(id, &(asked.judges)(id).first_question(&Case::new(&run, &[], false)))?;
+    }
+    Ok(())
+}
+
+/// What this version has made of a run under this setting.
+fn known(
+    store: &Store,
+    id: TrajectoryId,
+    blind: bool,
+    models: Option<&str>,
+) -> Result<Vec<Relabel>, StoreError> {
+    let verdicts = store
+        .verdicts(id)?
+        .into_iter()
+        .filter(|it| it.producer.version == HINDSIGHT_VERSION && it.producer.model.as_deref() == models);
+    let mut goals: Vec<Relabel> = verdicts
+        .filter_map(|verdict| match verdict.content {
+            Content::Relabel(goal) if goal.blind == blind => Some(goal),
+            _ => None,
+        })
+        .collect();
+    goals.sort_by_key(|goal| goal.attempt);
+    Ok(goals)
+}
+
+/// The runs among which goals must stand out, those to be relabeled in front.
+fn corpus(
+    store: &Store,
+    waiting: &[TrajectoryId],
+    seed: u64,
+) -> Result<(Corpus, BTreeMap<TrajectoryId, u32>), StoreError> {
+    let wanted: BTreeSet<TrajectoryId> = waiting.iter().copied().collect();
+    let mut others: Vec<(Hash, TrajectoryId)> = store
+        .list(&Filter::default(), Page::ALL)?
+        .into_iter()
+        .filter(|row| !wanted.contains(&row.id))
+        .map(|row| (Hash::of_all(&[b"corpus", &seed.to_le_bytes(), &row.id.0.0]), row.id))
+        .collect();
+    others.sort_unstable();
+    let room = CORPUS_MAX.saturating_sub(waiting.len());
+    let ids = waiting.iter().copied().chain(others.into_iter().take(room).map(|(_, id)| id));
+    let mut documents = BTreeMap::new();
+    let mut texts = Vec::new();
+    for id in ids {
+        let run = store.effective(id)?;
+        documents.insert(id, texts.len() as u32);
+        texts.push((run.task.key.clone(), Corpus::document(&run)));
+    }
+    Ok((Corpus::new(texts), documents))
+}
+
+#[derive(Default)]
+struct Counts {
+    accepted: BTreeMap<&'static str, u64>,
+    rejected: BTreeMap<String, u64>,
+    verified: (u64, u64),
+    missed: (u64, u64),
+    words: BTreeMap<String, u64>,
+    claims: u64,
+    background: bool,
+    unsupported: BTreeMap<String, u64>,
+    undecided: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    /// Counts a run; false where nothing is decided about it.
+    fn take(&mut self, relabeled: &Relabeled) -> bool {
+        if let Some(error) = &relabeled.undecided {
+            *self.undecided.entry(error.to_string()).or_default() += 1;
+            return false;
+        }
+        if let Some(why) = &relabeled.unsupported {
+            *self.unsupported.entry(why.clone()).or_default() += 1;
+        }
+        self.add(&relabeled.goals);
+        true
+    }
+
+    fn add(&mut self, goals: &[Relabel]) {
+        self.background |= goals.iter().any(|goal| goal.background);
+        let accepted = goals.iter().find(|goal| goal.accepted.is_some());
+        match (accepted, goals.last()) {
+            (Some(goal), _) => {
+                let evidence = goal.accepted.as_ref().map_or(Evidence::Rules, |it| it.evidence);
+                *self.accepted.entry(evidence.as_str()).or_default() += 1;
+                *self.words.entry(goal.goal.clone()).or_default() += 1;
+                self.claims += goal.claims.len() as u64;
+                self.verified.0 += u64::from(goal.verified == Some(true));
+                self.verified.1 += u64::from(goal.verified.is_some());
+            }
+            (None, Some(last)) => {
+                let gate = last.rejected.as_ref().map_or("", |it| it.gate.as_str());
+                *self.rejected.entry(gate.to_owned()).or_default() += 1;
+            }
+            (None, None) => *self.rejected.entry("no-proposal".to_owned()).or_default() += 1,
+        }
+        if accepted.is_none() {
+            let mut seen = BTreeSet::new();
+            for goal in goals.iter().filter(|goal| goal.verified.is_some()) {
+                let specification = goal.specification.as_ref().map_or(goal.goal.as_str(), |it| it.as_str());
+                if seen.insert(specification.to_owned()) {
+                    self.missed.0 += u64::from(goal.verified == Some(true));
+                    self.missed.1 += 1;
+                }
+            }
+        }
+    }
+
+    fn finish(self, candidates: u64, new: u64, blind: bool, spent: Meter) -> Relabeling {
+        let count: u64 = self.accepted.values().sum();
+        Relabeling {
+            candidates,
+            new,
+            verified: Verified::of(self.verified.0, self.verified.1),
+            missed: Verified::of(self.missed.0, self.missed.1),
+            distinct: self.words.values().filter(|count| **count == 1).count() as u64,
+            claims_mean: if count == 0 { 0.0 } else { self.claims as f64 / count as f64 },
+            accepted: self.accepted,
+            rejected: self.rejected,
+            background: self.background,
+            blind,
+            unsupported: self.unsupported,
+            undecided: self.undecided,
+            calls: spent.calls,
+            cached: spent.cached,
+            cost_usd: spent.cost_usd,
+            cost_per_accepted_usd: spent.cost_usd.filter(|_| count > 0).map(|cost| cost / count as f64),
+        }
+    }
+}
