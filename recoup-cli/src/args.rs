@@ -13,7 +13,7 @@ use recoup::pipeline::{LeftOut, Stratum};
 use recoup::rollout::Difficulties;
 use recoup::templates::LocalTime;
 use recoup::verdict::Arm;
-use recoup::views::{DiagnosisAnswer, PreventionTarget, VIEWS};
+use recoup::views::{DiagnosisAnswer, PreventionTarget};
 use serde::Deserialize;
 
 /// Most requests in flight that may be asked for.
@@ -673,10 +673,12 @@ pub(crate) struct RelabelArgs {
 /// What to export.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Ids of runs, or the start of them; all that the filters leave without any
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
-    /// Format to write: whole runs, or the training rows that the format carries
+    /// Views to export, all without any; and ids of runs, or the start of them, all that the filters leave
+    /// without any
+    #[arg(value_name = "VIEW|ID")]
+    pub words: Vec<String>,
+    /// Format to write: `atif` for whole runs, any other for training rows; `trl` is the one of TRL's forms that
+    /// fits the view, tokens where a model is named
     #[arg(long, value_parser = PossibleValuesParser::new(formats()))]
     pub format: String,
     /// Folder to write into
@@ -685,9 +687,12 @@ pub(crate) struct ExportArgs {
     /// Keep secrets and personal data in the files; not for training rows
     #[arg(long)]
     pub no_redact: bool,
-    /// Only this view of the format's training rows
-    #[arg(long, value_name = "VIEW", value_parser = PossibleValuesParser::new(views()))]
-    pub view: Option<String>,
+    /// Read what was written again, and hold it against its manifest and the format's own shape
+    #[arg(long)]
+    pub check: bool,
+    /// Repeat rows, or leave them out, by their weight, where the format carries none
+    #[arg(long)]
+    pub resample: bool,
     #[command(flatten)]
     pub selection: SelectionArgs,
     #[command(flatten)]
@@ -866,11 +871,6 @@ fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
     let sides = Side::ALL.into_iter().flat_map(|side| Failpoint::ALL.iter().map(move |point| (*point, side)));
     let mut named = sides.filter(|(point, side)| format!("{}-{}", side.as_str(), point.as_str()) == text);
     named.next().ok_or_else(|| "no such failpoint".to_owned())
-}
-
-/// Names of the views that are written for training.
-fn views() -> impl Iterator<Item = &'static str> {
-    VIEWS.iter().map(|view| view.name())
 }
 
 /// Reads a kind of answer.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::artifact::Body;
+use crate::artifact::{Body, Provenance};
 use crate::environments::{Identity, Score};
 use crate::evaluation::attribution::Attribution;
 use crate::judges::quality::Quality;
@@ -54,14 +54,38 @@ pub struct Exported<'a> {
     pub out: &'a str,
 }
 
-/// Training rows that were exported, and where to (`export --format` of rows).
+/// A view that was exported (`export` of training rows); one a line. Its head is its manifest's: the format is
+/// that of the rows.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExportedRows<'a> {
-    /// Rows written, by view.
-    pub exported: BTreeMap<String, u64>,
+    /// The format that the rows were written in.
+    pub format: &'a str,
+    /// Version of this project's writing of the format.
+    pub format_version: u32,
+    /// Who made it, from what.
+    #[serde(flatten)]
+    pub provenance: &'a Provenance,
+    /// The view.
+    pub view: &'a str,
+    /// Rows written.
+    pub rows: u64,
+    /// Runs that gave no example, by reason.
+    pub excluded: &'a BTreeMap<String, u64>,
+    /// Examples that became no row, by reason.
+    pub refused: &'a BTreeMap<String, u64>,
+    /// Examples dropped as equal to an earlier one.
+    pub duplicates: u64,
+    /// Tokens of all rows, where rows are tokens of a model.
+    pub tokens: Option<u64>,
+    /// Tokens that are learned, where rows are tokens of a model.
+    pub trained_tokens: Option<u64>,
+    /// Files written, in the folder: the rows, what a reader needs beside them, the manifest.
+    pub files: Vec<&'a str>,
     /// The folder.
     pub out: &'a str,
+    /// Whether the files were read again and found as they should be (`--check`).
+    pub checked: bool,
 }
 
 /// A run with what was decided about it (`show`).
@@ -438,7 +462,6 @@ bodies! {
     Shown: "recoup.run",
     AtifExport: "recoup.export",
     Exported<'_>: "recoup.exported",
-    ExportedRows<'_>: "recoup.exported-rows",
     ModelAnswer<'_>: "recoup.answer",
     Reviewed: "recoup.reviewing",
     Collected<'_>: "recoup.collected",

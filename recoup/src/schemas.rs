@@ -80,7 +80,7 @@ fn the_schemas_are_those_of_the_types() {
         ("forgetting", artifact::<ForgetReport>()),
         ("labelling", artifact::<Labelled>()),
         ("exported", artifact::<Exported<'_>>()),
-        ("exported_rows", artifact::<ExportedRows<'_>>()),
+        ("exported_rows", schema::<ExportedRows<'_>>()),
         #[cfg(feature = "parquet")]
         ("release", artifact::<Release>()),
         ("attribution", artifact::<Attribution>()),

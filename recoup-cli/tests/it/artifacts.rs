@@ -29,13 +29,12 @@ fn artifacts_start_with_their_head() {
         assert_eq!(artifact["config_hash"], summary["config_hash"], "{name}");
     }
     let id = bench.json(&["ls", "--json"], 0)["id"].as_str().unwrap().to_owned();
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 9] = [
         &["import", "--formats"],
         &["show", &id],
         &["label", &id, "--outcome", "success"],
         &["diagnose"],
         &["export", "--format", "atif", "--out", "atif"],
-        &["export", "--format", "trl-messages", "--out", "rows"],
         &["stats"],
         &["verify"],
         &["gc"],

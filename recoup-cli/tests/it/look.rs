@@ -52,28 +52,6 @@ fn every_row_has_the_promised_keys() {
 }
 
 #[test]
-fn training_rows_are_exported_by_format() {
-    let bench = three();
-    let rows =
-        |arguments: &[&str]| bench.json(&[&["export", "--json", "--out", "rows"], arguments].concat(), 0);
-    let exported = rows(&["--format", "trl-messages"]);
-    assert_eq!(exported["exported"], serde_json::json!({ "success_sft": 1 }));
-    let text = std::fs::read_to_string(bench.path("rows/success_sft.jsonl")).unwrap();
-    assert!(text.contains("the sum is 4"), "{text}");
-    assert!(bench.path("rows/success_sft.manifest.json").exists());
-    let exported = rows(&["--format", "trl-messages", &id(&bench, "two")]);
-    assert_eq!(exported["exported"], serde_json::json!({ "success_sft": 0 }), "only the run named");
-    let refused = bench.output(&["export", "--format", "trl-messages", "--out", "rows", "--no-redact"]);
-    assert_eq!(refused.status.code(), Some(2));
-    let unknown = bench.output(&["export", "--format", "bogus", "--out", "rows"]);
-    let said = String::from_utf8_lossy(&unknown.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        said.contains("[possible values: atif, trl-tokenized, trl-messages, trl-prompt-completion]"),
-        "{said}"
-    );
-}
-
-#[test]
 fn a_run_is_shown() {
     let bench = three();
     let id = id(&bench, "two");

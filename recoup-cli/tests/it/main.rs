@@ -20,6 +20,9 @@ mod serve;
 /// Attribution, measured.
 mod eval;
 
+/// Training rows, in every format.
+mod exports;
+
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
 

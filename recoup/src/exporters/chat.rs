@@ -1,6 +1,8 @@
 //! Chat messages in the form that chat templates read: roles system, user, assistant and tool,
 //! content a string, a call's arguments an object.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::Refusal;
@@ -8,9 +10,23 @@ use crate::json::Json;
 use crate::trajectory::{Part, Role, Tool, ToolCall, ToolResult};
 use crate::views::{Example, Message};
 
-/// The conversation of an example. A message with several tool results becomes several.
+/// What formats write differently.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Style {
+    /// A call's arguments are the text that the model wrote, not an object.
+    pub arguments_as_text: bool,
+    /// Calls have ids, each its own, and results name them.
+    pub call_ids: bool,
+}
+
+/// The conversation of an example, as chat templates read it.
 pub(super) fn chat_messages(example: &Example) -> Result<Vec<Value>, Refusal> {
-    let mut chat = Chat { out: Vec::new(), open_calls: Vec::new() };
+    styled_messages(example, Style::default())
+}
+
+/// The conversation of an example. A message with several tool results becomes several.
+pub(super) fn styled_messages(example: &Example, style: Style) -> Result<Vec<Value>, Refusal> {
+    let mut chat = Chat { style, out: Vec::new(), open_calls: Vec::new(), ids: BTreeSet::new() };
     for message in &example.context {
         match message.role {
             Role::Assistant => chat.assistant(message)?,
@@ -45,9 +61,21 @@ pub(super) fn tools(example: &Example) -> Option<Vec<Value>> {
 }
 
 struct Chat {
+    style: Style,
     out: Vec<Value>,
-    /// Calls not answered yet, oldest first: id and tool's name.
-    open_calls: Vec<(Option<String>, String)>,
+    /// Calls not answered yet, oldest first.
+    open_calls: Vec<OpenCall>,
+    /// Ids that calls have in what is written.
+    ids: BTreeSet<String>,
+}
+
+struct OpenCall {
+    /// Its id in the run.
+    id: Option<String>,
+    /// Its id in what is written.
+    written_id: String,
+    /// The tool's name.
+    name: String,
 }
 
 impl Chat {
@@ -69,10 +97,7 @@ impl Chat {
                 Part::Text(part) => text.push(part.text.as_str()),
                 Part::Reasoning { text, .. } => reasoning.push(text.as_str()),
                 Part::ToolCall(call) => {
-                    calls.push(json!({"type": "function", "function": {
-                        "name": call.name, "arguments": arguments(call)?,
-                    }}));
-                    self.open_calls.push((call.call_id.clone(), call.name.clone()));
+                    calls.push(self.call(call)?);
                 }
                 Part::ToolResult(_) => return Err(Refusal::because("result-in-an-assistant-message")),
                 Part::Media(_) => return Err(Refusal::because("media")),
@@ -93,13 +118,43 @@ impl Chat {
         Ok(())
     }
 
+    fn call(&mut self, call: &ToolCall) -> Result<Value, Refusal> {
+        let arguments = match self.style.arguments_as_text {
+            false => arguments(call)?,
+            true => arguments_text(call)?.into(),
+        };
+        let mut value = Map::new();
+        let mut written_id = String::new();
+        if self.style.call_ids {
+            // A call that the source gave no id is named by its place.
+            written_id = call.call_id.clone().unwrap_or_else(|| format!("call_{}", self.ids.len()));
+            if !self.ids.insert(written_id.clone()) {
+                return Err(Refusal::because("colliding-call-ids"));
+            }
+            value.insert("id".to_owned(), json!(written_id));
+        }
+        self.open_calls.push(OpenCall { id: call.call_id.clone(), written_id, name: call.name.clone() });
+        value.insert("type".to_owned(), json!("function"));
+        value.insert("function".to_owned(), json!({"name": call.name, "arguments": arguments}));
+        Ok(Value::Object(value))
+    }
+
+    fn result(&self, answered: Option<&OpenCall>, speaker: &str, text: &str) -> Result<Value, Refusal> {
+        let name = answered.map_or(speaker, |call| &call.name);
+        if !self.style.call_ids {
+            return Ok(json!({"role": "tool", "name": name, "content": text}));
+        }
+        let call = answered.ok_or(Refusal::because("result-without-a-call"))?;
+        Ok(json!({"role": "tool", "tool_call_id": call.written_id, "name": name, "content": text}))
+    }
+
     fn other(&mut self, role: Role, message: &Message) -> Result<(), Refusal> {
         let mut texts = Vec::new();
         for part in &message.parts {
             match part {
                 Part::ToolResult(result) => {
-                    let name = self.answered(result).unwrap_or_else(|| message.agent.clone());
-                    let value = json!({"role": "tool", "name": name, "content": result_text(result)?});
+                    let answered = self.answered(result);
+                    let value = self.result(answered.as_ref(), &message.agent, &result_text(result)?)?;
                     self.out.push(value);
                 }
                 Part::Text(part) => texts.push(part.text.as_str()),
@@ -117,8 +172,8 @@ impl Chat {
         let value = match (role, self.open_calls.is_empty()) {
             (Role::System, _) => plain("system", &text),
             (Role::Tool, false) => {
-                let (_, name) = self.open_calls.remove(0);
-                json!({"role": "tool", "name": name, "content": text})
+                let answered = self.open_calls.remove(0);
+                self.result(Some(&answered), &message.agent, &text)?
             }
             _ => plain("user", &text),
         };
@@ -126,12 +181,12 @@ impl Chat {
         Ok(())
     }
 
-    /// Name of the call that a result answers. Ids repeat in real data, so of several open calls with
+    /// The call that a result answers. Ids repeat in real data, so of several open calls with
     /// its id the oldest is meant; a result without a known id answers the oldest open call.
-    fn answered(&mut self, result: &ToolResult) -> Option<String> {
-        let same_id = |(id, _): &(Option<String>, String)| id.is_some() && *id == result.call_id;
+    fn answered(&mut self, result: &ToolResult) -> Option<OpenCall> {
+        let same_id = |call: &OpenCall| call.id.is_some() && call.id == result.call_id;
         let index = self.open_calls.iter().position(same_id).unwrap_or(0);
-        (index < self.open_calls.len()).then(|| self.open_calls.remove(index).1)
+        (index < self.open_calls.len()).then(|| self.open_calls.remove(index))
     }
 }
 
@@ -167,6 +222,16 @@ fn arguments(call: &ToolCall) -> Result<Value, Refusal> {
     }
 }
 
+/// A call's arguments as the model wrote them, where they are a JSON object.
+fn arguments_text(call: &ToolCall) -> Result<&str, Refusal> {
+    let value = call.arguments().ok_or(Refusal::because("arguments-are-not-json"))?;
+    if value.is_object() {
+        Ok(&call.arguments_raw)
+    } else {
+        Err(Refusal::because("arguments-are-not-an-object"))
+    }
+}
+
 /// Whether every number is a double or an integer of at most 64 bits.
 fn has_plain_numbers(value: &Value) -> bool {
     match value {
@@ -175,6 +240,53 @@ fn has_plain_numbers(value: &Value) -> bool {
         Value::Object(members) => members.values().all(has_plain_numbers),
         _ => true,
     }
+}
+
+/// Shapes of messages in the form that chat templates read, and of their parts.
+pub(super) mod shapes {
+    use super::super::shape::{Key, Shape, key, optional};
+
+    /// Who speaks.
+    pub(in super::super) const ROLE: Key = key("role", Shape::Word(&["system", "user", "assistant", "tool"]));
+    /// What is said.
+    pub(in super::super) const CONTENT: Key = key("content", Shape::Text);
+    /// The tool that answers.
+    pub(in super::super) const NAME: Key = optional("name", Shape::Text);
+    /// Reasoning.
+    pub(in super::super) const REASONING: Key = optional("reasoning_content", Shape::Text);
+    /// What the first row says so that `datasets` keeps messages as JSON (docs/decisions/0002-trl-rows.md).
+    pub(in super::super) const TRAIN: Key = optional("train", Shape::Flag);
+    /// Calls with their arguments as an object.
+    pub(in super::super) const CALLS: Key = optional(
+        "tool_calls",
+        Shape::List(&Shape::Object(&[
+            key("type", Shape::Word(&["function"])),
+            key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Map)])),
+        ])),
+    );
+    /// A conversation.
+    pub(in super::super) const MESSAGES: Shape =
+        Shape::List(&Shape::Object(&[ROLE, CONTENT, NAME, REASONING, CALLS, TRAIN]));
+    /// One message of the assistant.
+    pub(in super::super) const ANSWER: Shape = Shape::List(&Shape::Object(&[
+        key("role", Shape::Word(&["assistant"])),
+        CONTENT,
+        REASONING,
+        CALLS,
+        TRAIN,
+    ]));
+    /// Offered tools, as chat-completion APIs name them.
+    pub(in super::super) const TOOLS: Shape = Shape::List(&Shape::Object(&[
+        key("type", Shape::Word(&["function"])),
+        key(
+            "function",
+            Shape::Object(&[
+                key("name", Shape::Text),
+                key("description", Shape::Text),
+                key("parameters", Shape::Map),
+            ]),
+        ),
+    ]));
 }
 
 #[cfg(test)]

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Exporter, TokenCounts};
+use super::{TokenCounts, Training};
 use crate::artifact::Provenance;
 use crate::redaction::Kind;
 use crate::verdict::Side;
-use crate::views::Tally;
+use crate::views::{Objective, Tally};
 
-/// Written as `<view>.manifest.json` beside `<view>.jsonl`.
+/// Written as `<view>.manifest.json` in the folder of the rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Manifest {
@@ -23,8 +24,16 @@ pub struct Manifest {
     pub provenance: Provenance,
     /// The view.
     pub view: String,
-    /// Settings of the trainer without which it would learn more than the rows say.
-    pub train_with: BTreeMap<String, bool>,
+    /// What a trainer makes of an example.
+    pub objective: Objective,
+    /// How the rows say what is learned, in words for a person.
+    pub mask: String,
+    /// Settings of the trainer without which it would learn other than the rows say.
+    pub train_with: BTreeMap<String, Value>,
+    /// The settings that decide content.
+    pub config: Value,
+    /// Whether rows were repeated or left out by their weight.
+    pub resampled: bool,
     /// Rows written.
     pub rows: u64,
     /// What rows of tokens count; absent where rows are text.
@@ -49,20 +58,26 @@ pub struct Manifest {
     pub split: BTreeMap<Side, u64>,
     /// SHA-256 of the file of rows, hexadecimal.
     pub sha256: String,
+    /// Files of the export but this one: the rows, then what a reader needs beside them.
+    pub files: Vec<String>,
 }
 
 impl Manifest {
     /// Version of this project's writing of its formats.
-    pub const FORMAT_VERSION: u32 = 1;
+    pub const FORMAT_VERSION: u32 = 2;
 
-    pub(super) fn new(exporter: &dyn Exporter, view: &str, provenance: Provenance) -> Self {
-        let setting = |(name, value): &(&str, bool)| ((*name).to_owned(), *value);
+    pub(super) fn new(training: &Training<'_>, provenance: Provenance, config: Value) -> Self {
+        let Training { view, exporter, options } = training;
         Self {
             format: exporter.format().to_owned(),
             format_version: Self::FORMAT_VERSION,
             provenance,
-            view: view.to_owned(),
-            train_with: exporter.train_with().iter().map(setting).collect(),
+            view: view.name().to_owned(),
+            objective: view.objective(),
+            mask: exporter.mask().to_owned(),
+            train_with: exporter.train_with(view.objective()),
+            config,
+            resampled: options.resample,
             rows: 0,
             tokens: None,
             runs_in: 0,
@@ -74,6 +89,7 @@ impl Manifest {
             licences: BTreeMap::new(),
             split: BTreeMap::new(),
             sha256: String::new(),
+            files: vec![exporter.file(view.name())],
         }
     }
 }

@@ -4,12 +4,16 @@
 //! the row. So a row is refused unless exactly that is meant, and `trl-prompt-completion` carries it
 //! step by step instead.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::chat::{chat_messages, tools_text};
+use super::chat::{chat_messages, shapes, tools_text};
+use super::learned::require_all;
+use super::shape::{Shape, key};
+use super::trl::{one_row_a_step, with};
 use super::{Exporter, Refusal};
-use crate::trajectory::Role;
-use crate::views::Example;
+use crate::views::{Example, Objective};
 
 /// See the module.
 pub struct TrlMessages;
@@ -20,15 +24,21 @@ impl Exporter for TrlMessages {
     }
 
     fn row(&self, example: &Example) -> Result<Value, Refusal> {
-        let mut messages = example.context.iter().enumerate();
-        if !messages.all(|(index, message)| message.role != Role::Assistant || example.learns_all_of(index)) {
-            return Err(Refusal::because("an-assistant-message-is-not-learned"));
-        }
+        require_all(example)?;
         Ok(json!({"messages": chat_messages(example)?, "tools": tools_text(example)}))
     }
 
-    fn train_with(&self) -> &'static [(&'static str, bool)] {
-        &[("assistant_only_loss", true)]
+    fn shape(&self) -> &'static Shape {
+        const ROW: Shape = Shape::Object(&[key("messages", shapes::MESSAGES), key("tools", Shape::Text)]);
+        &ROW
+    }
+
+    fn mask(&self) -> &'static str {
+        "every message of the assistant is learned; rows where one is not are refused"
+    }
+
+    fn train_with(&self, objective: Objective) -> BTreeMap<String, Value> {
+        with(one_row_a_step(objective), "assistant_only_loss", true)
     }
 
     /// One message of the first row says `train`, so that `messages` has mixed keys and `datasets`

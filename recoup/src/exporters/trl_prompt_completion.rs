@@ -1,15 +1,31 @@
 //! `trl-prompt-completion`: `{"prompt": […], "completion": [one assistant message], "tools": "…"}`,
 //! one learned step a row: the form that carries a mask into TRL, which learns completions only.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::chat::{chat_messages, tools_text};
+use super::chat::{chat_messages, shapes, tools_text};
+use super::learned::require_last;
+use super::rows::stepwise;
+use super::shape::{Shape, key};
+use super::trl::one_row_a_step;
 use super::{Built, Exporter, Refusal};
-use crate::trajectory::Role;
-use crate::views::Example;
+use crate::views::{Example, Objective};
 
 /// See the module.
 pub struct TrlPromptCompletion;
+
+/// The messages before the last, and the last.
+pub(super) fn prompt_and_completion(example: &Example) -> Result<(Vec<Value>, Value), Refusal> {
+    require_last(example)?;
+    let mut prompt = chat_messages(example)?;
+    let completion = prompt.pop().ok_or(Refusal::because("no-message"))?;
+    if prompt.is_empty() {
+        return Err(Refusal::because("no-prompt"));
+    }
+    Ok((prompt, completion))
+}
 
 impl Exporter for TrlPromptCompletion {
     fn format(&self) -> &'static str {
@@ -17,29 +33,29 @@ impl Exporter for TrlPromptCompletion {
     }
 
     fn row(&self, example: &Example) -> Result<Value, Refusal> {
-        let last = example.context.len().checked_sub(1).ok_or(Refusal::because("no-message"))?;
-        if example.context[last].role != Role::Assistant || !example.learns_all_of(last) {
-            return Err(Refusal::because("last-message-is-not-learned"));
-        }
-        if example.segments.iter().any(|segment| segment.message != last) {
-            return Err(Refusal::because("several-learned-messages"));
-        }
-        let mut prompt = chat_messages(example)?;
-        let completion = prompt.pop().ok_or(Refusal::because("no-message"))?;
-        if prompt.is_empty() {
-            return Err(Refusal::because("no-prompt"));
-        }
+        let (prompt, completion) = prompt_and_completion(example)?;
         Ok(json!({"prompt": prompt, "completion": [completion], "tools": tools_text(example)}))
     }
 
-    /// One row a learned message: what TRL learns of a row is its completion.
     fn rows(&self, example: Example) -> Vec<Built> {
-        let steps = example.steps();
-        if steps.is_empty() {
-            let row = Err(Refusal::because("no-learned-message"));
-            return vec![Built { example, row, tokens: None }];
-        }
-        steps.into_iter().map(|example| Built { row: self.row(&example), example, tokens: None }).collect()
+        stepwise(example, |step| self.row(step))
+    }
+
+    fn shape(&self) -> &'static Shape {
+        const ROW: Shape = Shape::Object(&[
+            key("prompt", shapes::MESSAGES),
+            key("completion", shapes::ANSWER),
+            key("tools", Shape::Text),
+        ]);
+        &ROW
+    }
+
+    fn mask(&self) -> &'static str {
+        "one learned message a row, which is its completion"
+    }
+
+    fn train_with(&self, objective: Objective) -> BTreeMap<String, Value> {
+        one_row_a_step(objective)
     }
 
     /// The messages of the first row say `train` (see [`super::TrlMessages`]).

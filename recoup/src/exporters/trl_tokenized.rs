@@ -4,15 +4,19 @@
 //! and tokenizer. Where the template allows the proof of a last turn only, an example goes out one learned
 //! message a row; where it is longer than the model's context, in windows.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::chat::{chat_messages, tools};
+use super::shape::{Shape, key};
+use super::trl::one_row_a_step;
 use super::windows::windows;
 use super::writer::leftover;
 use super::{Built, Exporter, Refusal, TokenCounts};
 use crate::templates::{ChatFormat, Conversation, MaskedRow, Refused, RenderOptions, Target, mask};
 use crate::trajectory::Role;
-use crate::views::Example;
+use crate::views::{Example, Objective};
 
 /// The format's name.
 pub const FORMAT: &str = "trl-tokenized";
@@ -73,7 +77,7 @@ impl TrlTokenized {
         let built = |example: Example| {
             let row = self.masked(&example);
             let tokens = row.as_ref().ok().map(|row| TokenCounts { windows, ..counts(&example, row) });
-            Built { row: row.map(|row| written(&row)), tokens, example }
+            Built { tokens, ..Built::one(example, row.map(|row| written(&row))) }
         };
         let whole = built(example);
         let last_turns_only = [Refused::OneMethodOnly.reason(), Refused::MethodsDisagree.reason()];
@@ -150,7 +154,21 @@ impl Exporter for TrlTokenized {
         }
     }
 
+    fn shape(&self) -> &'static Shape {
+        const TOKENS: Shape = Shape::List(&Shape::Integer);
+        const ROW: Shape = Shape::Object(&[key("input_ids", TOKENS), key("labels", TOKENS)]);
+        &ROW
+    }
+
     fn is_text(&self) -> bool {
         false
+    }
+
+    fn mask(&self) -> &'static str {
+        "`labels`, -100 where a token is not learned"
+    }
+
+    fn train_with(&self, objective: Objective) -> BTreeMap<String, Value> {
+        one_row_a_step(objective)
     }
 }

@@ -3,17 +3,16 @@
 //! Rows go to a temporary file in the same folder that is renamed at the end, so a reader never sees
 //! half an export and an interrupted one leaves the last whole one standing.
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use super::{Built, Exporter, Manifest};
+use super::row_file::RowFile;
+use super::{Built, Exporter, Manifest, Training};
 use crate::artifact::Provenance;
 use crate::failpoint::{self, Failpoint};
-use crate::id::hexadecimal;
 use crate::redaction::{Redacted, leftovers};
 use crate::views::{Deduplicator, Exclusion, Tally};
 
@@ -40,38 +39,37 @@ pub(crate) fn partial(folder: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(PARTIAL).tempfile_in(folder)
 }
 
-/// Writes `<view>.jsonl` and `<view>.manifest.json`.
+/// Writes the rows of a view, what a reader needs beside them, and `<view>.manifest.json`.
 pub struct ExportWriter<'a> {
     exporter: &'a dyn Exporter,
+    folder: PathBuf,
     rows_path: PathBuf,
-    manifest_path: PathBuf,
-    rows: BufWriter<NamedTempFile>,
-    hasher: Sha256,
+    rows: RowFile,
     deduplicator: Deduplicator,
     manifest: Manifest,
 }
 
 impl<'a> ExportWriter<'a> {
-    /// Begins an export into an existing folder.
+    /// Begins an export into an existing folder. `config` is what decides content, for the manifest.
     ///
     /// # Errors
     /// When no file can be made there.
     pub fn create(
         folder: &Path,
-        view: &str,
-        exporter: &'a dyn Exporter,
+        training: Training<'a>,
         provenance: Provenance,
+        config: Value,
     ) -> Result<Self, ExportError> {
-        let rows_path = folder.join(format!("{view}.jsonl"));
-        let file = partial(folder).map_err(|source| ExportError::Io { path: rows_path.clone(), source })?;
+        let exporter = training.exporter;
+        let rows_path = folder.join(exporter.file(training.view.name()));
+        let rows = RowFile::create(folder, exporter);
         Ok(Self {
             exporter,
-            manifest_path: folder.join(format!("{view}.manifest.json")),
+            folder: folder.to_owned(),
+            rows: rows.map_err(|source| ExportError::Io { path: rows_path.clone(), source })?,
             rows_path,
-            rows: BufWriter::new(file),
-            hasher: Sha256::new(),
             deduplicator: Deduplicator::default(),
-            manifest: Manifest::new(exporter, view, provenance),
+            manifest: Manifest::new(&training, provenance, config),
         })
     }
 
@@ -103,12 +101,12 @@ impl<'a> ExportWriter<'a> {
         self.manifest.built.merge(tally);
     }
 
-    fn write(&mut self, Built { example, row, tokens }: Built) -> Result<(), ExportError> {
+    fn write(&mut self, Built { example, copies, row, tokens }: Built) -> Result<(), ExportError> {
         if !self.deduplicator.is_new(&example) {
             self.manifest.duplicates += 1;
             return Ok(());
         }
-        let mut row = match row {
+        let row = match row {
             Ok(row) => row,
             Err(refusal) => {
                 self.refuse(refusal.reason);
@@ -121,22 +119,27 @@ impl<'a> ExportWriter<'a> {
             self.refuse(&reason);
             return Ok(());
         }
+        for _ in 0..copies {
+            self.push(&row)?;
+            if let Some(tokens) = tokens {
+                *self.manifest.tokens.get_or_insert_default() += tokens;
+            }
+            let Manifest { licences, split, .. } = &mut self.manifest;
+            *licences.entry(example.lineage.licence.clone()).or_default() += 1;
+            *split.entry(example.lineage.side).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, row: &Value) -> Result<(), ExportError> {
+        let mut first = None;
         if self.manifest.rows == 0 {
-            self.exporter.open(&mut row);
+            self.exporter.open(first.insert(row.clone()));
         }
-        let mut line = row.to_string();
-        line.push('\n');
-        self.hasher.update(line.as_bytes());
-        self.rows
-            .write_all(line.as_bytes())
-            .map_err(|source| ExportError::Io { path: self.rows_path.clone(), source })?;
+        let row = first.as_ref().unwrap_or(row);
+        let pushed = self.rows.push(row);
+        pushed.map_err(|source| ExportError::Io { path: self.rows_path.clone(), source })?;
         self.manifest.rows += 1;
-        if let Some(tokens) = tokens {
-            *self.manifest.tokens.get_or_insert_default() += tokens;
-        }
-        let Manifest { licences, split, .. } = &mut self.manifest;
-        *licences.entry(example.lineage.licence).or_default() += 1;
-        *split.entry(example.lineage.side).or_default() += 1;
         Ok(())
     }
 
@@ -144,22 +147,36 @@ impl<'a> ExportWriter<'a> {
         *self.manifest.refused.entry(reason.to_owned()).or_default() += 1;
     }
 
-    /// Puts both files in place, the rows first.
+    /// Puts all files in place, the rows first and the manifest last.
     ///
     /// # Errors
     /// When they cannot be written; what stood there before then still does.
     pub fn finish(mut self) -> Result<Manifest, ExportError> {
-        self.manifest.sha256 = hexadecimal(&self.hasher.finalize());
         let failed = |path: &Path, source| ExportError::Io { path: path.to_owned(), source };
-        let rows = self.rows.into_inner().map_err(|error| failed(&self.rows_path, error.into_error()))?;
-        place(rows, &self.rows_path, Failpoint::Rows).map_err(|source| failed(&self.rows_path, source))?;
-        let folder = self.manifest_path.parent().unwrap_or(Path::new("."));
-        let manifest = partial(folder).and_then(|mut file| {
+        let (rows, sha256) = self.rows.finish().map_err(|source| failed(&self.rows_path, source))?;
+        self.manifest.sha256 = sha256;
+        let companions = self.exporter.companions(&self.folder, &self.manifest);
+        let companions = companions.map_err(|source| failed(&self.folder, source))?;
+        let placed = self.rows_path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        placed
+            .and_then(|()| place(rows, &self.rows_path, Failpoint::Rows))
+            .map_err(|source| failed(&self.rows_path, source))?;
+        for (name, text) in companions {
+            let path = self.folder.join(name);
+            let written = partial(&self.folder).and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                place(file, &path, Failpoint::Rows)
+            });
+            written.map_err(|source| failed(&path, source))?;
+            self.manifest.files.push(name.to_owned());
+        }
+        let path = self.folder.join(format!("{}.manifest.json", self.manifest.view));
+        let manifest = partial(&self.folder).and_then(|mut file| {
             serde_json::to_writer_pretty(&mut file, &self.manifest)?;
             file.write_all(b"\n")?;
-            place(file, &self.manifest_path, Failpoint::Manifest)
+            place(file, &path, Failpoint::Manifest)
         });
-        manifest.map_err(|source| failed(&self.manifest_path, source))?;
+        manifest.map_err(|source| failed(&path, source))?;
         Ok(self.manifest)
     }
 }

@@ -21,12 +21,13 @@ use self::rows::{export_row, import_row};
 use super::{ContentSettings, Imported, PipelineConfig, PipelineError};
 use crate::artifact::{Artifact, Provenance, pretty};
 use crate::diagnosis::DETECTORS;
-use crate::exporters::{ExportWriter, Manifest, TRAINING, Training};
+use crate::exporters::{ExportWriter, Manifest, Training, natural};
 use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
 use crate::report::{self, DetectorInfo, ReportInput};
 use crate::reporter::Reporter;
 use crate::store::Store;
+use crate::views::VIEWS;
 
 /// Heading of every report.
 const TITLE: &str = "What failed, and why";
@@ -58,9 +59,10 @@ pub fn write_outlets(
     let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
-    let mut writers = writers(TRAINING, config.out, &provenance)?;
+    let training: Vec<Training<'_>> = VIEWS.iter().map(|view| natural(*view)).collect();
+    let mut writers = writers(&training, config.out, &provenance, &config.settings)?;
     let Passed { runs, previews } =
-        pass(store, None, TRAINING, &config.settings, config.threads, &mut writers, reporter)?;
+        pass(store, None, &training, &config.settings, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
         title: TITLE.to_owned(),
@@ -98,7 +100,7 @@ pub fn write_outlets(
     Ok(Outlets { manifests, written: true })
 }
 
-/// Writes training files ([`crate::exporters::training`]), made from the runs named.
+/// Writes training files, made from the runs named.
 ///
 /// # Errors
 /// When the store or the folder fails.
@@ -113,7 +115,8 @@ pub fn export_rows(
 ) -> Result<Vec<Manifest>, PipelineError> {
     fs::create_dir_all(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
     let provenance = Provenance::new(settings.hash(), store.fingerprint()?.to_string());
-    let mut writers = writers(training, out, &provenance)?;
+    remove_partial(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
+    let mut writers = writers(training, out, &provenance, settings)?;
     pass(store, Some(ids), training, settings, threads, &mut writers, reporter)?;
     Ok(writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?)
 }
@@ -122,9 +125,12 @@ fn writers<'a>(
     training: &[Training<'a>],
     out: &Path,
     provenance: &Provenance,
+    settings: &ContentSettings,
 ) -> Result<Vec<ExportWriter<'a>>, PipelineError> {
-    let create = |Training { view, exporter }: &Training<'a>| {
-        Ok(ExportWriter::create(out, view.name(), *exporter, provenance.clone())?)
+    // Settings have string keys and finite numbers.
+    let config = serde_json::to_value(settings).unwrap_or_default();
+    let create = |training: &Training<'a>| {
+        Ok(ExportWriter::create(out, *training, provenance.clone(), config.clone())?)
     };
     training.iter().map(create).collect()
 }
@@ -136,12 +142,12 @@ fn current(out: &Path, provenance: &Provenance) -> Option<Vec<Manifest>> {
     if made_from != *provenance || !whole {
         return None;
     }
-    TRAINING
+    VIEWS
         .iter()
-        .map(|Training { view, .. }| {
+        .map(|view| {
             let path = out.join(format!("{}.manifest.json", view.name()));
             let manifest: Manifest = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-            let whole = out.join(format!("{}.jsonl", view.name())).is_file();
+            let whole = manifest.files.iter().all(|name| out.join(name).is_file());
             (whole && manifest.provenance == *provenance).then_some(manifest)
         })
         .collect()

@@ -39,6 +39,9 @@ mod fuzz_properties;
 #[cfg(feature = "packages")]
 mod habits;
 
+/// Exporters: masks, weights and pairs in the words of each format.
+mod exporters;
+
 /// What tests share: importing in memory, the shared traces, rendering for snapshots.
 mod harness;
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use recoup::exporters::{Exporter, Refusal, Training};
+use recoup::exporters::{ExportOptions, Exporter, Refusal, Training};
 use recoup::id::TrajectoryId;
 use recoup::importers::ImportOptions;
 use recoup::pipeline::{self, ContentSettings, ReplayConfig};
@@ -33,6 +33,14 @@ impl Exporter for Whole {
 
     fn row(&self, example: &Example) -> Result<Value, Refusal> {
         Ok(serde_json::to_value(example).expect("an example is JSON"))
+    }
+
+    fn carries_everything(&self) -> bool {
+        true
+    }
+
+    fn mask(&self) -> &'static str {
+        "the example's own segments"
     }
 }
 
@@ -85,8 +93,10 @@ fn settings(views: ViewSettings) -> ContentSettings {
 /// The bytes of every view's file, by name.
 fn files(store: &Store, threads: usize, views: ViewSettings) -> BTreeMap<String, String> {
     let out = tempfile::tempdir().unwrap();
-    let training: Vec<Training<'_>> =
-        VIEWS.iter().map(|view| Training { view: *view, exporter: &Whole }).collect();
+    let training: Vec<Training<'_>> = VIEWS
+        .iter()
+        .map(|view| Training { view: *view, exporter: &Whole, options: ExportOptions::default() })
+        .collect();
     let ids: Vec<TrajectoryId> =
         store.list(&Filter::default(), Page::ALL).unwrap().into_iter().map(|row| row.id).collect();
     let settings = settings(views);

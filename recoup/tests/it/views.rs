@@ -6,8 +6,12 @@ use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::select;
 
+use serde_json::Value;
+
 use recoup::artifact::Provenance;
-use recoup::exporters::{ExportWriter, Exporter, Manifest, TrlMessages, TrlPromptCompletion};
+use recoup::exporters::{
+    ExportOptions, ExportWriter, Exporter, Manifest, TrlMessages, TrlPromptCompletion, build_rows, natural,
+};
 use recoup::json::Json;
 use recoup::redaction::{Redacted, redact};
 use recoup::task::Task;
@@ -23,6 +27,8 @@ const DEFAULT: ViewSettings = ViewSettings {
     prevention_target: PreventionTarget::Action,
     after_recovery: false,
     sibling_pairs: false,
+    one_judge: false,
+    synthetic_answers: false,
 };
 
 fn call(name: &str, arguments: &str) -> Part {
@@ -212,13 +218,13 @@ fn provenance() -> Provenance {
 #[test]
 fn an_export_counts_what_became_no_row() {
     let folder = tempfile::tempdir().unwrap();
-    let view = "success_sft";
     let (blame, found) = (blame(Party::Agent), diagnosis(4, Vec::new()));
-    let mut writer = ExportWriter::create(folder.path(), view, &TrlMessages, provenance()).unwrap();
+    let mut writer =
+        ExportWriter::create(folder.path(), natural(&SuccessSft), provenance(), Value::Null).unwrap();
     let rows = |redacted: &Redacted| {
         let run = &redacted.trajectory;
-        let examples = SuccessSft.build(&input(run, &blame, &found))?.into_iter();
-        Ok(examples.flat_map(|example| TrlMessages.rows(example)).collect())
+        let examples = SuccessSft.build(&input(run, &blame, &found))?;
+        Ok(build_rows(&TrlMessages, examples, ExportOptions::default()))
     };
     for outcome in [passed(), passed(), failed()] {
         let redacted = redact(&run(outcome));

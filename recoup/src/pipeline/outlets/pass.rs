@@ -3,7 +3,7 @@
 use super::load::{Cleared, Goals, Loaded, Siblings};
 use super::previews::preview;
 use super::rows::run_row;
-use crate::exporters::{Built, ExportWriter, Training};
+use crate::exporters::{Built, ExportWriter, Training, build_rows};
 use crate::id::TrajectoryId;
 use crate::parallel;
 use crate::pipeline::diagnose::text_len;
@@ -134,14 +134,13 @@ fn give(
         ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), &settings.views)
     };
     let selected = selector.check(&loaded.run, loaded.row.native_id.as_deref());
-    let views = training.iter().zip(wanted).map(|(Training { view, exporter }, wanted)| {
+    let views = training.iter().zip(wanted).map(|(Training { view, exporter, options }, wanted)| {
         let built = selected.and_then(|()| view.build(&input));
         let examples = built.as_deref().unwrap_or_default();
         let mut tally = Tally::default();
         examples.iter().for_each(|example| tally.add(example));
         let previews = examples.iter().filter_map(preview).take(*wanted).collect();
-        let rows =
-            built.map(|examples| examples.into_iter().flat_map(|example| exporter.rows(example)).collect());
+        let rows = built.map(|examples| build_rows(*exporter, examples, *options));
         ViewGiven { rows, tally, previews }
     });
     let views = views.collect();

@@ -108,7 +108,7 @@ pub(super) fn export_row(manifest: &Manifest, previews: Vec<Preview>) -> ExportR
     ExportRow {
         view: manifest.view.clone(),
         format: manifest.format.clone(),
-        path: format!("{}.jsonl", manifest.view),
+        path: manifest.files.first().cloned().unwrap_or_default(),
         rows: manifest.rows,
         considered: manifest.runs_in,
         excluded: manifest.excluded.clone(),

@@ -1,0 +1,121 @@
+//! `openai`: rows for OpenAI's fine-tuning and for everybody who took its form over.
+//!
+//! To imitate: `{"messages": […], "tools": […]}`, where each message of the assistant has a `weight`, 0 or 1.
+//! To prefer: `{"input": {"messages", "tools"}, "preferred_output": […], "non_preferred_output": […]}`.
+//! Arguments are the text that the model wrote; every call has an id of its own.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::chat::{Style, shapes, styled_messages, tools};
+use super::learned::{learned_whole, require_last};
+use super::shape::{Key, Shape, key, optional};
+use super::trl::with;
+use super::trl_preference::require_same_state;
+use super::{Exporter, Refusal};
+use crate::views::{Example, Objective};
+
+/// See the module.
+pub(super) struct OpenAi;
+
+const STYLE: Style = Style { arguments_as_text: true, call_ids: true };
+
+const CALLS: Key = optional(
+    "tool_calls",
+    Shape::List(&Shape::Object(&[
+        key("id", Shape::Text),
+        key("type", Shape::Word(&["function"])),
+        key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Text)])),
+    ])),
+);
+const TOOL_CALL_ID: Key = key("tool_call_id", Shape::Text);
+const MESSAGE: Shape = Shape::Either(&[
+    Shape::Object(&[key("role", Shape::Word(&["system", "user"])), shapes::CONTENT]),
+    Shape::Object(&[
+        key("role", Shape::Word(&["assistant"])),
+        optional("content", Shape::Text),
+        CALLS,
+        optional("weight", Shape::Integer),
+    ]),
+    Shape::Object(&[key("role", Shape::Word(&["tool"])), TOOL_CALL_ID, shapes::CONTENT]),
+]);
+const ANSWER: Shape = Shape::List(&Shape::Object(&[
+    key("role", Shape::Word(&["assistant"])),
+    optional("content", Shape::Text),
+    CALLS,
+]));
+
+/// The conversation, without what the form has no place for.
+fn messages(example: &Example) -> Result<Vec<Value>, Refusal> {
+    let mut messages = styled_messages(example, STYLE)?;
+    for message in messages.iter_mut().filter_map(Value::as_object_mut) {
+        if message.contains_key("reasoning_content") {
+            return Err(Refusal::because("reasoning-not-carried"));
+        }
+        // A result names its call, which names the tool.
+        message.shift_remove("name");
+        if message.contains_key("tool_calls") && message.get("content").is_some_and(|content| content == "") {
+            message.shift_remove("content");
+        }
+    }
+    Ok(messages)
+}
+
+fn with_tools(mut row: Map<String, Value>, example: &Example) -> Value {
+    row.extend(tools(example).map(|tools| ("tools".to_owned(), tools.into())));
+    row.into()
+}
+
+impl Exporter for OpenAi {
+    fn format(&self) -> &'static str {
+        "openai"
+    }
+
+    fn row(&self, example: &Example) -> Result<Value, Refusal> {
+        let mut messages = messages(example)?;
+        let learned = learned_whole(example, &messages)?;
+        for (message, learned) in messages.iter_mut().zip(learned) {
+            if let Some(learned) = learned {
+                message["weight"] = json!(u8::from(learned));
+            }
+        }
+        Ok(with_tools(Map::from_iter([("messages".to_owned(), messages.into())]), example))
+    }
+
+    fn pair(&self, chosen: &Example, rejected: &Example) -> Result<Value, Refusal> {
+        require_same_state(chosen, rejected)?;
+        require_last(chosen)?;
+        require_last(rejected)?;
+        let mut input = messages(chosen)?;
+        let better = input.pop();
+        let worse = messages(rejected)?.pop();
+        let input = with_tools(Map::from_iter([("messages".to_owned(), input.into())]), chosen);
+        Ok(json!({"input": input, "preferred_output": [better], "non_preferred_output": [worse]}))
+    }
+
+    fn shape(&self) -> &'static Shape {
+        const MESSAGES: Key = key("messages", Shape::List(&MESSAGE));
+        const TOOLS: Key = optional("tools", shapes::TOOLS);
+        const ROW: Shape = Shape::Either(&[
+            Shape::Object(&[MESSAGES, TOOLS]),
+            Shape::Object(&[
+                key("input", Shape::Object(&[MESSAGES, TOOLS])),
+                key("preferred_output", ANSWER),
+                key("non_preferred_output", ANSWER),
+            ]),
+        ]);
+        &ROW
+    }
+
+    fn mask(&self) -> &'static str {
+        "`weight` of each message of the assistant, 0 or 1"
+    }
+
+    fn train_with(&self, objective: Objective) -> BTreeMap<String, Value> {
+        match objective {
+            Objective::MeanPerExample => with(BTreeMap::new(), "batch_size", 1),
+            _ => BTreeMap::new(),
+        }
+    }
+}

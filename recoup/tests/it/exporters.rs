@@ -1,0 +1,197 @@
+//! Exporters: masks, weights, pairs and labels in the words of each format, or refused.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use recoup::exporters::{Built, EXPORTERS, ExportOptions, Exporter, build_rows, exporter};
+use recoup::json::Json;
+use recoup::task::Task;
+use recoup::trajectory::{ArgumentsForm, Part, Role, Tool, ToolCall, Trajectory};
+use recoup::verdict::Side;
+use recoup::views::{Example, Lineage, Message, Objective, StepLabel, VIEWS, View};
+
+fn view(name: &str) -> &'static dyn View {
+    *VIEWS.iter().find(|view| view.name() == name).unwrap()
+}
+
+fn in_format(format: &str, of: &str) -> &'static dyn Exporter {
+    exporter(format, view(of)).unwrap()
+}
+
+fn message(role: Role, parts: Vec<Part>) -> Arc<Message> {
+    Arc::new(Message::written(role, role.as_str(), parts))
+}
+
+fn call(id: &str, arguments: &str) -> Part {
+    Part::ToolCall(ToolCall {
+        call_id: Some(id.to_owned()),
+        name: "find".to_owned(),
+        arguments_raw: arguments.to_owned(),
+        arguments_form: ArgumentsForm::String,
+    })
+}
+
+/// A question, a call with its result, and an answer; the messages named are learned.
+fn example(of: &str, learned: &[usize], answer: &str) -> Example {
+    let run = Trajectory::new("test", Task::named("test/1", "find it"));
+    let context = vec![
+        message(Role::User, vec![Part::text("find it")]),
+        message(Role::Assistant, vec![Part::text("Looking. "), call("c1", r#"{"n": 2}"#)]),
+        message(Role::Tool, vec![Part::text_result(Some("c1".to_owned()), "there")]),
+        message(Role::Assistant, vec![Part::text(answer)]),
+    ];
+    let tools = vec![Tool {
+        name: "find".to_owned(),
+        description: "Finds.".to_owned(),
+        parameters: Some(Json::parse(r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#).unwrap()),
+        read_only: None,
+    }];
+    let segments = learned.iter().flat_map(|index| context[*index].segments(*index)).collect();
+    Example::new(context, tools.into(), segments, Lineage::new(of, &run, Side::Train))
+}
+
+fn weighted(mut example: Example, weight: f64) -> Example {
+    example.segments.iter_mut().for_each(|segment| segment.weight = weight);
+    example
+}
+
+fn rows(exporter: &dyn Exporter, examples: Vec<Example>) -> Vec<Result<Value, &'static str>> {
+    let built = build_rows(exporter, examples, ExportOptions::default());
+    let rows: Vec<_> = built.into_iter().map(|built| built.row.map_err(|refusal| refusal.reason)).collect();
+    for row in rows.iter().flatten() {
+        exporter.shape().check(row).unwrap();
+    }
+    rows
+}
+
+#[test]
+fn a_mask_is_said_in_the_words_of_each_format() {
+    let masked = || vec![example("success_sft", &[3], "There.")];
+    let row = |format| rows(in_format(format, "success_sft"), masked()).remove(0);
+    let said = |row: &Value, key: &str| -> Vec<Value> {
+        row["messages"].as_array().unwrap().iter().map(|message| message[key].clone()).collect()
+    };
+    assert_eq!(
+        said(&row("axolotl").unwrap(), "train"),
+        [json!(null), json!(false), json!(null), json!(true)]
+    );
+    assert_eq!(said(&row("openai").unwrap(), "weight"), [json!(null), json!(0), json!(null), json!(1)]);
+    assert_eq!(said(&row("tinker").unwrap(), "trainable"), [false, false, false, true].map(Value::from));
+    for whole in ["trl", "llamafactory", "verl"] {
+        assert_eq!(row(whole).unwrap_err(), "an-assistant-message-is-not-learned", "{whole}");
+    }
+    assert_eq!(row("unsloth").unwrap()["conversations"][3]["content"], "There.");
+}
+
+#[test]
+fn a_part_of_a_message_is_learned_by_axolotl_alone() {
+    let mut partly = example("success_sft", &[3], "No. Yes.");
+    partly.segments[0].start = 3;
+    let built = |format| rows(in_format(format, "success_sft"), vec![partly.clone()]).remove(0);
+    assert_eq!(
+        built("axolotl").unwrap()["messages"][3]["content"],
+        json!([{"type": "text", "text": "No.", "train": false}, {"type": "text", "text": " Yes.", "train": true}])
+    );
+    assert_eq!(built("openai").unwrap_err(), "a-part-of-a-message-is-learned");
+    partly.segments[0].start = 0;
+    partly.segments[0].end = 3;
+    let built = |format| rows(in_format(format, "success_sft"), vec![partly.clone()]).remove(0);
+    assert_eq!(built("axolotl").unwrap_err(), "a-message-is-learned-without-its-end");
+}
+
+#[test]
+fn a_preference_is_one_row() {
+    let halves = || {
+        let half = |answer| example("preference", &[3], answer);
+        Example::paired(half("There."), half("Nowhere."), Objective::Preference).to_vec()
+    };
+    let row = |format| {
+        let mut rows = rows(in_format(format, "preference"), halves());
+        assert_eq!(rows.len(), if format == "parquet" || format == "scout" { 2 } else { 1 }, "{format}");
+        rows.remove(0)
+    };
+    let trl = row("trl").unwrap();
+    assert_eq!(
+        (&trl["chosen"][0]["content"], &trl["rejected"][0]["content"]),
+        (&json!("There."), &json!("Nowhere."))
+    );
+    assert_eq!(trl["prompt"].as_array().unwrap().len(), 3);
+    assert_eq!(row("openai").unwrap()["non_preferred_output"][0]["content"], "Nowhere.");
+    assert_eq!(row("llamafactory").unwrap()["rejected"], json!({"from": "gpt", "value": "Nowhere."}));
+    assert_eq!(row("axolotl").unwrap_err(), "tools-in-a-preference");
+    assert_eq!(row("unsloth").unwrap_err(), "objective-not-carried");
+    assert_eq!(row("parquet").unwrap()["chosen"], true);
+
+    let [chosen, mut rejected] = <[Example; 2]>::try_from(halves()).unwrap();
+    rejected.context[0] = message(Role::User, vec![Part::text("find the other")]);
+    let built = rows(in_format("trl", "preference"), vec![chosen.clone(), rejected]);
+    assert_eq!(built, [Err("halves-differ-before-the-decision")]);
+    assert_eq!(rows(in_format("trl", "preference"), vec![chosen]), [Err("half-of-a-preference")]);
+}
+
+#[test]
+fn no_ordinary_format_takes_a_contrast_of_goals() {
+    for format in EXPORTERS {
+        let half = |answer| example("preference", &[3], answer);
+        let halves = Example::paired(half("There."), half("Here."), Objective::GoalContrast).to_vec();
+        let built = rows((format.of_view)(view("preference")), halves);
+        let refused = built == [Err("goal-contrast-needs-a-loss-of-its-own")];
+        assert_eq!(refused, !matches!(format.name, "parquet" | "scout"), "{}", format.name);
+    }
+}
+
+#[test]
+fn labels_go_where_labels_are_read() {
+    let unwanted = || {
+        let mut example = example("kto", &[3], "Nowhere.");
+        example.objective = Objective::Desirability;
+        example.desirable = Some(false);
+        vec![example]
+    };
+    let row = |format| rows(in_format(format, "kto"), unwanted()).remove(0);
+    assert_eq!(row("trl").unwrap()["label"], false);
+    assert_eq!(row("llamafactory").unwrap()["kto_tag"], false);
+    assert_eq!(row("openai").unwrap_err(), "objective-not-carried");
+
+    let mut steps = example("process_reward", &[], "There.");
+    steps.objective = Objective::StepRewards;
+    let label = |message, correct, value| StepLabel { message, correct, value };
+    steps.step_labels = vec![label(1, true, None), label(3, false, Some(0.5))];
+    let built = rows(in_format("trl", "process_reward"), vec![steps]);
+    assert_eq!(built[0].as_ref().unwrap()["label"], true);
+    assert_eq!(built[1], Err("value-of-a-step-not-carried"));
+}
+
+#[test]
+fn a_weight_is_refused_or_resampled_and_falls_the_same_every_time() {
+    let trl = in_format("trl", "success_sft");
+    let half = |index: u32| weighted(example("success_sft", &[1, 3], &format!("There, {index}.")), 0.5);
+    assert_eq!(rows(trl, vec![half(0)]), [Err("weight-not-carried")]);
+    let resampled = || build_rows(trl, (0..400).map(half).collect(), ExportOptions { resample: true });
+    let kept = |built: &[Built]| built.iter().filter(|built| built.row.is_ok()).count();
+    let built = resampled();
+    assert!((160..240).contains(&kept(&built)), "{}", kept(&built));
+    let same = built.iter().zip(resampled()).all(|(one, again)| one.row == again.row);
+    assert!(same);
+    let twice = weighted(example("success_sft", &[1, 3], "There."), 2.0);
+    assert_eq!(build_rows(trl, vec![twice], ExportOptions { resample: true })[0].copies, 2);
+    let mut uneven = example("success_sft", &[1, 3], "There.");
+    uneven.segments[0].weight = 0.5;
+    assert_eq!(rows(trl, vec![uneven]), [Err("weights-differ-within-the-example")]);
+}
+
+#[test]
+fn llamafactory_writes_calls_beside_text_as_its_templates_find_them() {
+    let row = rows(in_format("llamafactory", "success_sft"), vec![example("success_sft", &[1, 3], "There.")])
+        .remove(0);
+    assert_eq!(
+        row.unwrap()["conversations"],
+        json!([
+            {"from": "human", "value": "find it"},
+            {"from": "function_call", "value": r#"Looking. <tool_call>{"name":"find","arguments":{"n":2}}</tool_call>"#},
+            {"from": "observation", "value": "there"},
+            {"from": "gpt", "value": "There."},
+        ])
+    );
+}
