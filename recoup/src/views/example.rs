@@ -46,7 +46,6 @@ pub struct Example {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Objective {
     /// Imitation; `Σᵢ wᵢ Σ_{t∈Tᵢ} −log p / Σᵢ|Tᵢ|` over all learned tokens of a step of the optimizer.
     TokenSum,
