@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use recoup::exporters::{Exporter, Refusal, Training};
+use recoup::exporters::{Exporter, Refusal, Training, natural};
 use recoup::id::TrajectoryId;
 use recoup::importers::ImportOptions;
 use recoup::pipeline::{self, ContentSettings, ReplayConfig};
@@ -31,6 +31,14 @@ impl Exporter for Whole {
 
     fn row(&self, example: &Example) -> Result<Value, Refusal> {
         Ok(serde_json::to_value(example).expect("an example is JSON"))
+    }
+
+    fn carries_everything(&self) -> bool {
+        true
+    }
+
+    fn mask(&self) -> &'static str {
+        "as it is"
     }
 }
 
@@ -63,7 +71,7 @@ fn settings(views: ViewSettings) -> ContentSettings {
 fn files(store: &Store, threads: usize, views: ViewSettings) -> BTreeMap<String, String> {
     let out = tempfile::tempdir().unwrap();
     let training: Vec<Training<'_>> =
-        VIEWS.iter().map(|view| Training { view: *view, exporter: &Whole }).collect();
+        VIEWS.iter().map(|view| Training { exporter: &Whole, ..natural(*view) }).collect();
     let ids: Vec<TrajectoryId> =
         store.list(&Filter::default(), Page::ALL).unwrap().into_iter().map(|row| row.id).collect();
     let settings = settings(views);
