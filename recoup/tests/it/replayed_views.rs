@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use recoup::exporters::{ExportOptions, Exporter, Refusal, Training};
+use recoup::exporters::{Exporter, Refusal, Training, natural};
 use recoup::id::TrajectoryId;
 use recoup::importers::ImportOptions;
 use recoup::pipeline::{self, ContentSettings, ReplayConfig};
@@ -93,10 +93,8 @@ fn settings(views: ViewSettings) -> ContentSettings {
 /// The bytes of every view's file, by name.
 fn files(store: &Store, threads: usize, views: ViewSettings) -> BTreeMap<String, String> {
     let out = tempfile::tempdir().unwrap();
-    let training: Vec<Training<'_>> = VIEWS
-        .iter()
-        .map(|view| Training { view: *view, exporter: &Whole, options: ExportOptions::default() })
-        .collect();
+    let training: Vec<Training<'_>> =
+        VIEWS.iter().map(|view| Training { exporter: &Whole, ..natural(*view) }).collect();
     let ids: Vec<TrajectoryId> =
         store.list(&Filter::default(), Page::ALL).unwrap().into_iter().map(|row| row.id).collect();
     let settings = settings(views);
