@@ -142,7 +142,7 @@ pub fn redact_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, redact, redact_name};
+    use super::{Kind, redact, redact_beside, redact_name};
     use crate::task::Task;
     use crate::trajectory::{ArgumentsForm, Call, Citation, Node, Outcome, Part, Role, ToolCall, Trajectory};
 
@@ -207,6 +207,21 @@ mod tests {
         let redacted = redact(&run).trajectory;
         assert_eq!(redacted.nodes[3].text(), "postgres://app:<PASSWORD_1>@db/main");
         assert_eq!(redacted.nodes[4].text(), "I typed <PASSWORD_1> there");
+    }
+
+    #[test]
+    fn a_run_beside_another_shares_its_placeholders() {
+        let other = redact(&run());
+        let mut beside = run();
+        beside.push(Node::new(
+            Role::User,
+            "user",
+            vec![Part::text("now leo@example.com and mia@example.com")],
+        ));
+        beside.finish(Outcome::unknown());
+        let beside = redact_beside(&beside, other.placeholders.clone()).trajectory;
+        assert_eq!(beside.nodes[0], other.trajectory.nodes[0]);
+        assert_eq!(beside.nodes[3].text(), "now <EMAIL_2> and <EMAIL_1>");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A run as the outlets get it: loaded with what was decided about it, then redacted as a whole.
 
-use crate::id::{TaskKey, VerdictId};
+use crate::id::{TaskKey, TrajectoryId, VerdictId};
 use crate::json::Json;
 use crate::pipeline::siblings::successes;
 use crate::redaction::{Redacted, redact, redact_beside, redact_text};
@@ -165,14 +165,17 @@ impl Loaded {
                 fork.repair = Some(verdict.id);
             }
         }
+        let side = self.row.split.clone();
         for fork in &mut self.forks {
             for outcome in &fork.pair.arms {
-                let first = outcome.continuations.first().and_then(|first| first.trajectory);
-                match first.map(|id| store.effective(id)) {
-                    Some(Ok(run)) => fork.branches.push((outcome.arm, run)),
+                let Some(id) = outcome.continuations.first().and_then(|first| first.trajectory) else {
+                    continue;
+                };
+                match branch(store, id, side.as_deref()) {
+                    Ok(run) => fork.branches.extend(run.map(|run| (outcome.arm, run))),
                     // It was forgotten since.
-                    Some(Err(StoreError::NotFound { .. })) | None => {}
-                    Some(Err(error)) => return Err(error),
+                    Err(StoreError::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
                 }
             }
         }
@@ -219,6 +222,12 @@ impl Loaded {
         let shuffled = self.shuffled.as_ref().map(|goal| redact_text(goal, &mut redacted.placeholders));
         Cleared { redacted, diagnosis, reviews: self.reviews.clone(), forks, siblings, relabel, shuffled }
     }
+}
+
+/// A continuation, where it stands on its origin's side of the split.
+fn branch(store: &Store, id: TrajectoryId, side: Option<&str>) -> Result<Option<Trajectory>, StoreError> {
+    let is_beside = store.row(id)?.split.as_deref() == side;
+    if is_beside { store.effective(id).map(Some) } else { Ok(None) }
 }
 
 /// Whether two runs show the same up to a turn of the policy, and differ there.
