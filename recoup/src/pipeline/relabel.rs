@@ -106,7 +106,7 @@ pub struct Relabeling {
     /// Refused goals that it would have passed, of those it can check: a goal whose other wording was
     /// accepted is not among them.
     pub missed: Verified,
-    /// Accepted goals that are the only one of their words.
+    /// Different goals among those accepted; runs of one task may share theirs.
     pub distinct: u64,
     /// Mean number of claims of an accepted goal.
     pub claims_mean: f64,
@@ -342,7 +342,7 @@ struct Counts {
     rejected: BTreeMap<String, u64>,
     verified: (u64, u64),
     missed: (u64, u64),
-    words: BTreeMap<String, u64>,
+    words: BTreeSet<String>,
     claims: u64,
     background: bool,
     unsupported: BTreeMap<String, u64>,
@@ -370,7 +370,7 @@ impl Counts {
             (Some(goal), _) => {
                 let evidence = goal.accepted.as_ref().map_or(Evidence::Rules, |it| it.evidence);
                 *self.accepted.entry(evidence.as_str()).or_default() += 1;
-                *self.words.entry(goal.goal.clone()).or_default() += 1;
+                self.words.insert(goal.goal.clone());
                 self.claims += goal.claims.len() as u64;
                 self.verified.0 += u64::from(goal.verified == Some(true));
                 self.verified.1 += u64::from(goal.verified.is_some());
@@ -400,7 +400,7 @@ impl Counts {
             new,
             verified: Verified::of(self.verified.0, self.verified.1),
             missed: Verified::of(self.missed.0, self.missed.1),
-            distinct: self.words.values().filter(|count| **count == 1).count() as u64,
+            distinct: self.words.len() as u64,
             claims_mean: if count == 0 { 0.0 } else { self.claims as f64 / count as f64 },
             accepted: self.accepted,
             rejected: self.rejected,

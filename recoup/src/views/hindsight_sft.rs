@@ -128,8 +128,8 @@ impl<'a> Relabeled<'a> {
     }
 }
 
-/// Puts a goal in the place of the original one: the text that is it, else the part of a text that is it, else
-/// the first text of the user.
+/// Puts a goal in the place of the original one wherever the user's first message states that, else in the place of
+/// its first text.
 ///
 /// # Errors
 /// Where no user's message can hold it, or another message repeats the original one.
@@ -139,12 +139,16 @@ fn place(context: &mut [Arc<Message>], original: &str, goal: &str) -> Result<(),
     let mut parts = context[at].parts.clone();
     let holds =
         |part: &Part| part.as_text().is_some_and(|text| !original.is_empty() && text.contains(original));
-    let place =
-        parts.iter().position(holds).or_else(|| parts.iter().position(|part| part.as_text().is_some()));
-    let place = place.ok_or(Exclusion::because("no-message-states-the-goal"))?;
-    let text = parts[place].as_text().unwrap_or_default();
-    let text = if holds(&parts[place]) { text.replace(original, goal) } else { goal.to_owned() };
-    parts[place] = Part::text(text);
+    if parts.iter().any(holds) {
+        // What the run opened with may repeat its goal.
+        for part in parts.iter_mut().filter(|part| holds(part)) {
+            *part = Part::text(part.as_text().unwrap_or_default().replace(original, goal));
+        }
+    } else {
+        let place = parts.iter().position(|part| part.as_text().is_some());
+        let place = place.ok_or(Exclusion::because("no-message-states-the-goal"))?;
+        parts[place] = Part::text(goal);
+    }
     context[at] = Arc::new(Message { node: None, parts, ..(*context[at]).clone() });
     let repeats = |message: &&Arc<Message>| message.parts.iter().any(holds);
     if original.len() > 20 && original != goal && context.iter().find(repeats).is_some() {

@@ -2,6 +2,7 @@
 
 mod adversary;
 mod families;
+mod judging;
 mod runs;
 
 use std::collections::BTreeMap;

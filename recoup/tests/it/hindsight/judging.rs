@@ -1,0 +1,111 @@
+//! The way of a model's goal: two judges, the memory of what was refused, and what no answer means.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use recoup::hindsight::corpus::Corpus;
+use recoup::hindsight::relabeler::Judges;
+use recoup::hindsight::{RelabelConfig, Relabeled, Subject, relabel};
+use recoup::models::{ChatReply, ModelError, ScriptedModel};
+use recoup::task::Task;
+use recoup::trajectory::{ArgumentsForm, Node, Outcome, Part, Role, ToolCall, Trajectory};
+use recoup::verdict::Evidence;
+
+/// A run that was to cancel an order and only looked one up.
+fn run() -> Trajectory {
+    let goal = "Cancel my order with the garden hose and refund it.";
+    let mut run = Trajectory::new("test", Task::named("task/one", goal));
+    run.source.uri.push_str("runs.jsonl");
+    run.push(Node::new(Role::User, "user", vec![Part::text(goal)]));
+    let call = ToolCall {
+        call_id: None,
+        name: "get_order".to_owned(),
+        arguments_raw: r##"{"order":"#W7781"}"##.to_owned(),
+        arguments_form: ArgumentsForm::String,
+    };
+    run.push(Node::new(Role::Assistant, "assistant", vec![Part::ToolCall(call)]).sampled());
+    let answer = r##"{"order":"#W7781","state":"delivered","carrier":"Borealis"}"##;
+    run.push(Node::new(Role::Tool, "get_order", vec![Part::text_result(None, answer)]));
+    run.push(Node::new(Role::Assistant, "assistant", vec![Part::text("I cannot do that.")]).sampled());
+    run.finish(Outcome::from_score(0.0, 1.0, "reward"));
+    run
+}
+
+const TRUE: &str = r##"{"goal":"Please report the state and the carrier of order #W7781.",
+    "claims":[{"text":"state","facts":[1]},{"text":"carrier","facts":[2]},{"text":"order #W7781","facts":[0]}],
+    "valid":true,"confidence":0.9,"reason":"it was looked up"}"##;
+
+fn opinion(valid: bool, confidence: f64) -> String {
+    format!(r#"{{"reason":"r","valid":{valid},"confidence":{confidence}}}"#)
+}
+
+/// Relabels the run with a relabeler and a judge that say the same every time; also how often the judge was asked.
+fn decided(
+    relabeler: Result<&str, ModelError>,
+    judge: Option<(&str, Result<String, ModelError>)>,
+) -> (Relabeled, usize) {
+    let run = run();
+    let corpus = Corpus::new([(run.task.key.clone(), Corpus::document(&run))]);
+    let reply = relabeler.map(ChatReply::text);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let judges = Judges {
+        relabeler: Box::new(ScriptedModel::new("gpt", move |_| reply.clone())),
+        judge: judge.map(|(family, says)| {
+            Box::new(ScriptedModel::new(family, move |_| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                says.clone().map(ChatReply::text)
+            })) as Box<dyn recoup::models::ChatModel>
+        }),
+        window_tokens: 4_000,
+    };
+    let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0) };
+    let relabeled = relabel(subject, RelabelConfig::default(), Some(&judges));
+    (relabeled, asked.load(Ordering::Relaxed))
+}
+
+fn evidence(relabeled: &Relabeled) -> Option<Evidence> {
+    let accepted = relabeled.accepted()?.accepted.as_ref()?;
+    Some(accepted.evidence)
+}
+
+#[test]
+fn two_judges_of_two_families_accept_together() {
+    let (both, asked) = decided(Ok(TRUE), Some(("qwen", Ok(opinion(true, 0.7)))));
+    assert_eq!(evidence(&both), Some(Evidence::TwoJudges), "{:#?}", both.goals);
+    assert_eq!(asked, 1);
+    let confidence = both.accepted().unwrap().confidence();
+    assert!((confidence - 0.8).abs() < 1e-9);
+    // One family, or one judge, is one opinion.
+    let (family, _) = decided(Ok(TRUE), Some(("gpt", Ok(opinion(true, 0.7)))));
+    assert_eq!(evidence(&family), Some(Evidence::OneJudge));
+    let (alone, _) = decided(Ok(TRUE), None);
+    assert_eq!(evidence(&alone), Some(Evidence::OneJudge));
+}
+
+#[test]
+fn a_refused_goal_is_kept_with_its_reason_and_not_judged_again() {
+    let (refused, asked) = decided(Ok(TRUE), Some(("qwen", Ok(opinion(false, 0.99)))));
+    // The relabeler repeats itself three times; the judge is asked once.
+    assert_eq!(asked, 1);
+    let first = &refused.goals[0];
+    assert_eq!(first.rejected.as_ref().unwrap().gate, "judge");
+    assert!(refused.goals[1..].iter().all(|goal| goal.goal != first.goal));
+    // Below the gates no judge is asked at all.
+    let vague = TRUE.replace("the state and the carrier of order #W7781", "some information").replace("#W7781", "it");
+    let (vague, asked) = decided(Ok(&vague), Some(("qwen", Ok(opinion(true, 1.0)))));
+    assert_eq!(asked, 0);
+    assert!(vague.goals[0].rejected.is_some());
+}
+
+#[test]
+fn no_answer_accepts_nothing_and_decides_nothing() {
+    let down = || ModelError::Unreachable { host: "h".to_owned(), message: "down".to_owned() };
+    let (relabeler, _) = decided(Err(down()), Some(("qwen", Ok(opinion(true, 1.0)))));
+    assert!(relabeler.undecided.is_some() && relabeler.accepted().is_none());
+    let (judge, _) = decided(Ok(TRUE), Some(("qwen", Err(down()))));
+    assert!(judge.undecided.is_some() && judge.accepted().is_none());
+    // An answer that cannot be read is an answer: the templates have their turn.
+    let (garbled, _) = decided(Ok("Sure!"), Some(("qwen", Ok(opinion(true, 1.0)))));
+    assert!(garbled.undecided.is_none());
+}
