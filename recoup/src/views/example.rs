@@ -44,6 +44,7 @@ pub struct Example {
 
 /// What a trainer makes of an example, and over what its loss is averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
     /// Imitation; `Σᵢ wᵢ Σ_{t∈Tᵢ} −log p / Σᵢ|Tᵢ|` over all learned tokens of a step of the optimizer.
