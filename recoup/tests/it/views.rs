@@ -23,6 +23,8 @@ const DEFAULT: ViewSettings = ViewSettings {
     prevention_target: PreventionTarget::Action,
     after_recovery: false,
     sibling_pairs: false,
+    one_judge: false,
+    synthetic_answers: false,
 };
 
 fn call(name: &str, arguments: &str) -> Part {
