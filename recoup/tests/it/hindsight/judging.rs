@@ -92,7 +92,8 @@ fn a_refused_goal_is_kept_with_its_reason_and_not_judged_again() {
     assert_eq!(first.rejected.as_ref().unwrap().gate, "judge");
     assert!(refused.goals[1..].iter().all(|goal| goal.goal != first.goal));
     // Below the gates no judge is asked at all.
-    let vague = TRUE.replace("the state and the carrier of order #W7781", "some information").replace("#W7781", "it");
+    let vague =
+        TRUE.replace("the state and the carrier of order #W7781", "some information").replace("#W7781", "it");
     let (vague, asked) = decided(Ok(&vague), Some(("qwen", Ok(opinion(true, 1.0)))));
     assert_eq!(asked, 0);
     assert!(vague.goals[0].rejected.is_some());
