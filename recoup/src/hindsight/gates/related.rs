@@ -171,6 +171,23 @@ fn asked(proposal: &Proposal, ground: &Ground<'_>) -> Result<(), String> {
     {
         return Err(format!("`{word}` is not what the call was about"));
     }
+    // One value may stand for the record; any other is told by its key.
+    let spoken: BTreeSet<String> = words(&proposal.goal).map(|word| stem(&word)).collect();
+    let stated = values(&proposal.goal);
+    let mut bare: Vec<&str> = cited
+        .iter()
+        .filter(|fact| {
+            fact.kind == FactKind::Member && fact.offers().iter().any(|value| stated.contains(value))
+        })
+        .filter(|fact| {
+            !fact.path.last().is_some_and(|key| name_stems(key).iter().all(|word| spoken.contains(word)))
+        })
+        .map(|fact| fact.value.as_str())
+        .collect();
+    bare.dedup();
+    if bare.len() > 1 {
+        return Err(format!("nothing says what `{}` and `{}` are", bare[0], bare[1]));
+    }
     for claim in &proposal.claims {
         let named = stems(&claim.text);
         for value in values(&claim.text) {
@@ -188,13 +205,13 @@ fn asked(proposal: &Proposal, ground: &Ground<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether two facts of one observation are about one thing: in one record, or one within the other's; in
+/// Whether two facts of one observation are about one thing: in one record; in
 /// prose, on one line.
 fn together(one: &Fact, other: &Fact, ground: &Ground<'_>) -> bool {
     let is_member = |fact: &Fact| fact.kind == FactKind::Member;
     if is_member(one) && is_member(other) {
         let (one, other) = (one.record(), other.record());
-        return one.starts_with(other) || other.starts_with(one);
+        return one == other;
     }
     let (from, to) = match one.citation.start <= other.citation.start {
         true => (&one.citation, &other.citation),

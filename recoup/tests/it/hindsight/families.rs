@@ -11,7 +11,8 @@ pub(super) struct Scene<'s, 'e, 'a> {
     pub(super) run: &'s Trajectory,
     pub(super) episode: &'e Episode<'a>,
     pub(super) facts: &'s mut Facts<'e, 'a>,
-    pub(super) runs: &'s [Trajectory],
+    /// What each run was shown, with its task.
+    pub(super) shown: &'s [(String, String)],
     pub(super) number: usize,
 }
 
@@ -37,14 +38,14 @@ impl Family {
         run: &Trajectory,
         episode: &'e Episode<'a>,
         facts: &mut Facts<'e, 'a>,
-        runs: &[Trajectory],
+        shown: &[(String, String)],
         number: usize,
         count: usize,
     ) -> Vec<Draft> {
         let mut dice = Dice::seeded(self.name, number);
-        let mut scene = Scene { run, episode, facts, runs, number };
+        let mut scene = Scene { run, episode, facts, shown, number };
         // A family that has nothing to say of a run leaves its share to the others of its kind.
-        let tries = 0..count * 6;
+        let tries = 0..count * 3;
         tries.filter_map(|_| (self.make)(&mut scene, &mut dice)).take(count).collect()
     }
 }
@@ -280,9 +281,9 @@ fn any_run(scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option<Draft> {
         .collect();
     // Common to many runs: at least five other runs show it too.
     let (at, value) = dice.pick(&usable)?.clone();
-    let near = (1..scene.runs.len()).map(|step| &scene.runs[(scene.number + step) % scene.runs.len()]);
-    let others = near.filter(|run| run.task.key != scene.run.task.key);
-    let shared = others.filter(|run| shows(run, &value)).take(5).count();
+    let task = &scene.shown[scene.number].0;
+    let others = scene.shown.iter().filter(|(other, text)| other != task && text.contains(value.as_str()));
+    let shared = others.take(5).count();
     if shared < 5 || value.len() < 2 {
         return None;
     }
@@ -297,8 +298,4 @@ fn any_run(scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option<Draft> {
     let mut draft = Draft::new(goal, &[(&value, at)]);
     draft.claims.push(recoup::hindsight::proposal::Claim { text: key, facts: vec![at] });
     Some(draft)
-}
-
-fn shows(run: &Trajectory, value: &str) -> bool {
-    Episode::read(run).shown().any(|(_, shown)| shown.text.contains(value))
 }
