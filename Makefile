@@ -21,7 +21,8 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 FUZZ_SECONDS ?= 3600
 
 .PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers \
-	bench bench-import bench-environments bench-models bench-templates bench-programs fuzz setup
+	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-programs \
+	fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -145,6 +146,17 @@ bench-models: $(PEERS)/ready bench-programs
 bench-templates: $(GOLDEN_TEMPLATES)/ready bench-programs
 	$(GOLDEN_TEMPLATES)/bin/python benches/templates.py target/release/examples/template_cases \
 		$(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja $(GOLDEN_TEMPLATES)/models/qwen3 $(RUNS)
+
+# The main job, near-duplicates and every format over 50,228 generated runs.
+bench-main-job: bench-programs
+	test -d $(CACHE)/bench/runs || python3 benches/make_runs.py $(CACHE)/bench/runs
+	python3 benches/main_job.py target/release/recoup $(CACHE)/bench/runs
+	python3 benches/near_duplicates.py target/release/examples/near_duplicates $(CACHE)/bench/runs
+	python3 benches/exports.py target/release/recoup
+
+# Goals that failed runs achieved, found blind and checked by the environments.
+bench-hindsight: bench-programs
+	python3 benches/hindsight.py target/release/recoup --json benches/results/hindsight.json
 
 bench-programs:
 	$(CARGO) build --release --locked --workspace --examples --bins

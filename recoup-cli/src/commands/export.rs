@@ -8,7 +8,7 @@ use recoup::exporters::{ExportOptions, Exporter, Manifest, Training, atif, check
 use recoup::id::TrajectoryId;
 use recoup::pipeline::{ContentSettings, export_atif, export_rows};
 use recoup::store::{Filter, Page, Store};
-use recoup::views::{VIEWS, View};
+use recoup::views::{VIEWS, View, usual};
 
 use super::import::say_left_out;
 use super::{chat_format, ls, preview, project};
@@ -51,7 +51,7 @@ pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) 
     if is_whole {
         whole_runs(&store, &ids, flags, settings, printer)
     } else {
-        let views = if views.is_empty() { VIEWS.to_vec() } else { views };
+        let views = if views.is_empty() { usual().collect() } else { views };
         rows(&store, &ids, &views, tokenized.as_ref(), flags, settings, printer)
     }
 }

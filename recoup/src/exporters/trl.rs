@@ -9,7 +9,7 @@ use crate::views::{Objective, View};
 
 /// Whether a view learns all that the policy wrote in its conversations, so that a row can be a whole one.
 pub(super) fn learns_whole_runs(view: &dyn View) -> bool {
-    matches!(view.name(), "success_sft" | "hindsight_sft")
+    view.name() == "success_sft"
 }
 
 /// What writes a view for TRL.
@@ -23,9 +23,11 @@ pub(super) fn of_view(view: &dyn View) -> &'static dyn Exporter {
     }
 }
 
-/// The training file that the main job writes for a view.
+/// The training file that the main job writes for a view. TRL weighs no row, so those of `hindsight_sft`, whose
+/// weights are all below 1, are drawn by weight.
 pub fn natural(view: &'static dyn View) -> Training<'static> {
-    Training { view, exporter: of_view(view), options: ExportOptions::default() }
+    let options = ExportOptions { resample: view.name() == "hindsight_sft" };
+    Training { view, exporter: of_view(view), options }
 }
 
 /// Settings of TRL that make its loss the objective's: it averages over the tokens of a step of the optimizer,

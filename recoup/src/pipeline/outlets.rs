@@ -27,7 +27,7 @@ use crate::id::TrajectoryId;
 use crate::report::{self, DetectorInfo, ReportInput};
 use crate::reporter::Reporter;
 use crate::store::Store;
-use crate::views::VIEWS;
+use crate::views::usual;
 
 /// Heading of every report.
 const TITLE: &str = "What failed, and why";
@@ -59,7 +59,7 @@ pub fn write_outlets(
     let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
-    let training: Vec<Training<'_>> = VIEWS.iter().map(|view| natural(*view)).collect();
+    let training: Vec<Training<'_>> = usual().map(natural).collect();
     let mut writers = writers(&training, config.out, &provenance, &config.settings)?;
     let Passed { runs, previews } =
         pass(store, None, &training, &config.settings, config.threads, &mut writers, reporter)?;
@@ -142,8 +142,7 @@ fn current(out: &Path, provenance: &Provenance) -> Option<Vec<Manifest>> {
     if made_from != *provenance || !whole {
         return None;
     }
-    VIEWS
-        .iter()
+    usual()
         .map(|view| {
             let path = out.join(format!("{}.manifest.json", view.name()));
             let manifest: Manifest = serde_json::from_slice(&fs::read(path).ok()?).ok()?;

@@ -18,6 +18,10 @@ impl View for GoalContrast {
         Objective::GoalContrast
     }
 
+    fn is_on_request(&self) -> bool {
+        true
+    }
+
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
         let relabeled = Relabeled::of(input)?;
         // An answer that was composed for the new goal is no action of the run.

@@ -23,6 +23,10 @@ impl View for FailureSft {
         Objective::TokenSum
     }
 
+    fn is_on_request(&self) -> bool {
+        true
+    }
+
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
         Relabeled::of(input)?.example(self, input, &input.run.task.goal).map(|example| vec![example])
     }
@@ -35,6 +39,10 @@ impl View for ShuffledSft {
 
     fn objective(&self) -> Objective {
         Objective::TokenSum
+    }
+
+    fn is_on_request(&self) -> bool {
+        true
     }
 
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {

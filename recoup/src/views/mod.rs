@@ -59,6 +59,12 @@ pub trait View: Sync {
     /// What a trainer makes of its examples: the objective of each.
     fn objective(&self) -> Objective;
 
+    /// Whether it is built only when it is named: a control, which is for measuring, or a loss that no common
+    /// trainer has.
+    fn is_on_request(&self) -> bool {
+        false
+    }
+
     /// What a run teaches under this view. Both halves of a preference stand next to each other, the chosen
     /// one first, and have the same [`Pair::id`].
     ///
@@ -82,6 +88,11 @@ pub const VIEWS: &[&dyn View] = &[
     &FailureSft,
     &ShuffledSft,
 ];
+
+/// The views that are built where none is named.
+pub fn usual() -> impl Iterator<Item = &'static dyn View> {
+    VIEWS.iter().copied().filter(|view| !view.is_on_request())
+}
 
 /// Why a run is in no example of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
