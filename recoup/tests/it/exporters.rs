@@ -92,6 +92,23 @@ fn a_mask_is_said_in_the_words_of_each_format() {
 }
 
 #[test]
+fn hindsight_and_its_controls_go_out_step_by_step() {
+    for of in ["hindsight_sft", "failure_sft", "shuffled_sft"] {
+        // As if the first call had failed.
+        let built = rows(in_format("trl", of), vec![example(of, &[3], "There.")]);
+        assert_eq!(built[0].as_ref().unwrap()["completion"][0]["content"], "There.", "{of}");
+        let built = rows(in_format("llamafactory", of), vec![example(of, &[1, 3], "There.")]);
+        assert_eq!(built.iter().filter(|row| row.is_ok()).count(), 2, "{of}");
+        let half = build_rows(
+            in_format("trl", of),
+            vec![weighted(example(of, &[3], "There."), 0.5)],
+            ExportOptions::default(),
+        );
+        assert_eq!(half[0].row.as_ref().unwrap_err().reason, "weight-not-carried");
+    }
+}
+
+#[test]
 fn a_part_of_a_message_is_learned_by_axolotl_alone() {
     let mut partly = example("success_sft", &[3], "No. Yes.");
     partly.segments[0].start = 3;
