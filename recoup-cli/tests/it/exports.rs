@@ -85,7 +85,7 @@ fn a_view_goes_out_in_every_format() {
         let manifest = bench.path(format).join("success_sft.manifest.json");
         let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
         for key in
-            ["rows", "in", "examples", "excluded", "refused", "split", "licences", "redactions", "config"]
+            ["rows", "in", "built", "excluded", "refused", "split", "licences", "redactions", "config"]
         {
             assert!(manifest.get(key).is_some(), "{key} in {manifest}");
         }
@@ -106,8 +106,8 @@ fn rows_are_counted_out_with_their_reasons() {
     let mut bare = calling("bare", true, "{}", "x");
     bare["tools"][0]["function"].as_object_mut().unwrap().remove("parameters");
     let mut twice = calling("twice", true, "{}", "x");
-    let again = twice["messages"].as_array().unwrap()[2..4].to_vec();
-    twice["messages"].as_array_mut().unwrap().splice(4..4, again);
+    let calls = twice["messages"][2]["tool_calls"].as_array_mut().unwrap();
+    calls.push(calls[0].clone());
     let secret = calling("secret", true, "{}", "the key is AKIAIOSFODNN7EXAMPLE, mail mia@example.com");
     let bench = imported(&[
         calling("patch", true, "*** Begin Patch", "x"),

@@ -1,8 +1,6 @@
 //! Chat messages in the form that chat templates read: roles system, user, assistant and tool,
 //! content a string, a call's arguments an object.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::Refusal;
@@ -15,7 +13,8 @@ use crate::views::{Example, Message};
 pub(super) struct Style {
     /// A call's arguments are the text that the model wrote, not an object.
     pub arguments_as_text: bool,
-    /// Calls have ids, each its own, and results name them.
+    /// Calls have ids and results name them. Runs draw theirs at random and use some again, so a row's are
+    /// counted: `call_1` and so on.
     pub call_ids: bool,
 }
 
@@ -26,7 +25,7 @@ pub(super) fn chat_messages(example: &Example) -> Result<Vec<Value>, Refusal> {
 
 /// The conversation of an example. A message with several tool results becomes several.
 pub(super) fn styled_messages(example: &Example, style: Style) -> Result<Vec<Value>, Refusal> {
-    let mut chat = Chat { style, out: Vec::new(), open_calls: Vec::new(), ids: BTreeSet::new() };
+    let mut chat = Chat { style, out: Vec::new(), open_calls: Vec::new(), calls: 0 };
     for message in &example.context {
         match message.role {
             Role::Assistant => chat.assistant(message)?,
@@ -65,8 +64,8 @@ struct Chat {
     out: Vec<Value>,
     /// Calls not answered yet, oldest first.
     open_calls: Vec<OpenCall>,
-    /// Ids that calls have in what is written.
-    ids: BTreeSet<String>,
+    /// Calls so far.
+    calls: usize,
 }
 
 struct OpenCall {
@@ -124,11 +123,11 @@ impl Chat {
             true => arguments_text(call)?.into(),
         };
         let mut value = Map::new();
-        let mut written_id = String::new();
+        self.calls += 1;
+        let written_id = format!("call_{}", self.calls);
         if self.style.call_ids {
-            // A call that the source gave no id is named by its place.
-            written_id = call.call_id.clone().unwrap_or_else(|| format!("call_{}", self.ids.len()));
-            if !self.ids.insert(written_id.clone()) {
+            // Which of two open calls with one id a result answers is not known.
+            if call.call_id.is_some() && self.open_calls.iter().any(|open| open.id == call.call_id) {
                 return Err(Refusal::because("colliding-call-ids"));
             }
             value.insert("id".to_owned(), json!(written_id));
@@ -291,7 +290,7 @@ pub(super) mod shapes {
 
 #[cfg(test)]
 mod tests {
-    use super::chat_messages;
+    use super::{Style, chat_messages, styled_messages};
     use crate::exporters::Refusal;
     use crate::task::Task;
     use crate::trajectory::{Agent, ArgumentsForm, Node, Outcome, Part, Role, ToolCall, Trajectory};
@@ -311,16 +310,18 @@ mod tests {
         Part::text_result(Some("same".to_owned()), text)
     }
 
+    fn example(run: &Trajectory) -> Example {
+        let lineage = Lineage::new("test", run, Side::Train);
+        Example::new(Message::of_branch(run, &run.main_branch()), Vec::new().into(), Vec::new(), lineage)
+    }
+
     /// `role name content` of each chat message.
     fn chat(run: &Trajectory) -> Result<Vec<String>, Refusal> {
-        let lineage = Lineage::new("test", run, Side::Train);
-        let example =
-            Example::new(Message::of_branch(run, &run.main_branch()), Vec::new().into(), Vec::new(), lineage);
         let field = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
         let line = |message: serde_json::Value| {
             ["role", "name", "content"].map(|key| field(&message[key])).join(" ")
         };
-        Ok(chat_messages(&example)?.into_iter().map(line).collect())
+        Ok(chat_messages(&example(run))?.into_iter().map(line).collect())
     }
 
     fn run(nodes: Vec<Node>) -> Trajectory {
@@ -339,6 +340,32 @@ mod tests {
             Node::new(Role::User, "user", vec![result("1"), result("2"), Part::text("go on")]),
         ]);
         assert_eq!(chat(&run).unwrap(), ["assistant - ", "tool first 1", "tool second 2", "user - go on"]);
+    }
+
+    /// The id of each call, and what each result names.
+    fn ids(run: &Trajectory) -> Result<Vec<String>, Refusal> {
+        let style = Style { call_ids: true, ..Style::default() };
+        let mut ids = Vec::new();
+        for message in styled_messages(&example(run), style)? {
+            let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| &call["id"]);
+            let named = calls.chain(message.get("tool_call_id"));
+            ids.extend(named.map(|id| id.as_str().unwrap_or_default().to_owned()));
+        }
+        Ok(ids)
+    }
+
+    #[test]
+    fn calls_are_counted_and_of_two_open_ones_with_one_id_no_result_is_known() {
+        let turn = |name, text| {
+            [
+                Node::new(Role::Assistant, "assistant", vec![call(name)]),
+                Node::new(Role::Tool, name, vec![result(text)]),
+            ]
+        };
+        let one_by_one = run([turn("first", "1"), turn("second", "2")].concat());
+        assert_eq!(ids(&one_by_one).unwrap(), ["call_1", "call_1", "call_2", "call_2"]);
+        let at_once = run(vec![Node::new(Role::Assistant, "assistant", vec![call("first"), call("second")])]);
+        assert_eq!(ids(&at_once).unwrap_err().reason, "colliding-call-ids");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //!
 //! To imitate: `{"messages": […], "tools": […]}`, where each message of the assistant has a `weight`, 0 or 1.
 //! To prefer: `{"input": {"messages", "tools"}, "preferred_output": […], "non_preferred_output": […]}`.
-//! Arguments are the text that the model wrote; every call has an id of its own.
+//! Arguments are the text that the model wrote; every call has an id of its own, and its result follows before
+//! anybody else speaks, as OpenAI demands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -59,7 +60,24 @@ fn messages(example: &Example) -> Result<Vec<Value>, Refusal> {
             message.shift_remove("content");
         }
     }
+    require_results(&messages)?;
     Ok(messages)
+}
+
+/// # Errors
+/// Where somebody speaks before all calls of a message have their results. The last message may call and have none.
+fn require_results(messages: &[Value]) -> Result<(), Refusal> {
+    let mut open = BTreeSet::new();
+    for message in messages {
+        match message["tool_call_id"].as_str() {
+            Some(id) => _ = open.remove(id),
+            None if open.is_empty() => {}
+            None => return Err(Refusal::because("call-without-its-result")),
+        }
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        open.extend(calls.filter_map(|call| call["id"].as_str()));
+    }
+    Ok(())
 }
 
 fn with_tools(mut row: Map<String, Value>, example: &Example) -> Value {
@@ -117,5 +135,33 @@ impl Exporter for OpenAi {
             Objective::MeanPerExample => with(BTreeMap::new(), "batch_size", 1),
             _ => BTreeMap::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::require_results;
+
+    #[test]
+    fn results_follow_their_calls_before_anybody_else_speaks() {
+        let calls = |ids: &[&str]| {
+            let calls: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
+            json!({"role": "assistant", "tool_calls": calls})
+        };
+        let result = |id: &str| json!({"role": "tool", "tool_call_id": id});
+        let user = json!({"role": "user"});
+        let is_fine = |messages: &[Value]| require_results(messages).is_ok();
+        assert!(is_fine(&[
+            user.clone(),
+            calls(&["a", "b"]),
+            result("b"),
+            result("a"),
+            user.clone(),
+            calls(&["c"])
+        ]));
+        assert!(!is_fine(&[calls(&["a", "b"]), result("a"), user.clone(), result("b")]));
+        assert!(!is_fine(&[calls(&["a"]), calls(&["b"]), result("b")]));
     }
 }

@@ -8,6 +8,7 @@ use super::{ExportOptions, Exporter, Training, TrlKto, TrlMessages, TrlPreferenc
 use crate::views::{Objective, View};
 
 /// Whether a view learns all that the policy wrote in its conversations, so that a row can be a whole one.
+/// Hindsight leaves out failed calls and words about the original goal, and its controls are written alike.
 pub(super) fn learns_whole_runs(view: &dyn View) -> bool {
     view.name() == "success_sft"
 }

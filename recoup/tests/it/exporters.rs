@@ -1,11 +1,18 @@
 //! Exporters: masks, weights, pairs and labels in the words of each format, or refused.
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
-use recoup::exporters::{Built, EXPORTERS, ExportOptions, Exporter, build_rows, exporter};
+use recoup::artifact::Provenance;
+use recoup::exporters::{
+    Built, EXPORTERS, ExportOptions, ExportWriter, Exporter, Manifest, Training, build_rows, check, exporter,
+};
 use recoup::json::Json;
+use recoup::redaction::redact;
 use recoup::task::Task;
 use recoup::trajectory::{ArgumentsForm, Part, Role, Tool, ToolCall, Trajectory};
 use recoup::verdict::Side;
@@ -82,6 +89,23 @@ fn a_mask_is_said_in_the_words_of_each_format() {
         assert_eq!(row(whole).unwrap_err(), "an-assistant-message-is-not-learned", "{whole}");
     }
     assert_eq!(row("unsloth").unwrap()["conversations"][3]["content"], "There.");
+}
+
+#[test]
+fn hindsight_and_its_controls_go_out_step_by_step() {
+    for of in ["hindsight_sft", "failure_sft", "shuffled_sft"] {
+        // As if the first call had failed.
+        let built = rows(in_format("trl", of), vec![example(of, &[3], "There.")]);
+        assert_eq!(built[0].as_ref().unwrap()["completion"][0]["content"], "There.", "{of}");
+        let built = rows(in_format("llamafactory", of), vec![example(of, &[1, 3], "There.")]);
+        assert_eq!(built.iter().filter(|row| row.is_ok()).count(), 2, "{of}");
+        let half = build_rows(
+            in_format("trl", of),
+            vec![weighted(example(of, &[3], "There."), 0.5)],
+            ExportOptions::default(),
+        );
+        assert_eq!(half[0].row.as_ref().unwrap_err().reason, "weight-not-carried");
+    }
 }
 
 #[test]
@@ -194,4 +218,70 @@ fn llamafactory_writes_calls_beside_text_as_its_templates_find_them() {
             {"from": "gpt", "value": "There."},
         ])
     );
+}
+
+/// Two examples written into a folder in a format.
+fn exported(folder: &Path, format: &str) -> (Manifest, &'static dyn Exporter) {
+    let (view, exporter) = (view("success_sft"), in_format(format, "success_sft"));
+    let training = Training { view, exporter, options: ExportOptions::default() };
+    let provenance = Provenance::new("c".to_owned(), "i".to_owned());
+    let mut writer = ExportWriter::create(folder, training, provenance, Value::Null).unwrap();
+    let run = redact(&Trajectory::new("test", Task::named("test/1", "find it")));
+    for answer in ["There.", "Here."] {
+        let examples = vec![example("success_sft", &[1, 3], answer)];
+        writer.offer(&run, Ok(build_rows(exporter, examples, training.options))).unwrap();
+    }
+    (writer.finish().unwrap(), exporter)
+}
+
+#[test]
+fn damage_is_found_by_the_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut manifest, exporter) = exported(folder.path(), "openai");
+    let path = folder.path().join("success_sft.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let mut found = |text: &str, is_signed: bool| {
+        fs::write(&path, text).unwrap();
+        if is_signed {
+            manifest.sha256 = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        }
+        let said = check(folder.path(), &manifest, exporter).err().map(|error| error.to_string());
+        said.unwrap_or_default().replace(&path.display().to_string(), "FILE")
+    };
+    assert_eq!(found(&whole, false), "");
+    let changed = whole.replace("There.", "Where.");
+    assert_eq!(found(&changed, false), "FILE: its SHA-256 is not the manifest's");
+    let first = whole.split_inclusive('\n').next().unwrap();
+    assert_eq!(found(first, true), "FILE: 1 rows where the manifest says 2");
+    assert_eq!(found(&whole[..whole.len() - 9], true), "cannot read FILE");
+    let wrong = whole.replacen("\"weight\":1", "\"weight\":\"1\"", 1);
+    let misfit = found(&wrong, true);
+    assert!(misfit.starts_with("FILE: row 1: ") && misfit.contains("weight: no whole number"), "{misfit}");
+    let unknown = whole.replacen("{\"messages\"", "{\"reward\":1,\"messages\"", 1);
+    let misfit = found(&unknown, true);
+    assert!(misfit.contains("`reward` is no key of the format"), "{misfit}");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(
+        check(folder.path(), &manifest, exporter).unwrap_err().to_string(),
+        format!("cannot read {}", path.display())
+    );
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn damaged_columns_are_found_by_the_check() {
+    for format in ["verl", "verl-rl", "scout", "parquet"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut manifest, exporter) = exported(folder.path(), format);
+        check(folder.path(), &manifest, exporter).unwrap();
+        let path = folder.path().join("success_sft.parquet");
+        let whole = fs::read(&path).unwrap();
+        manifest.rows = 3;
+        let counted = check(folder.path(), &manifest, exporter).unwrap_err().to_string();
+        assert!(counted.ends_with("2 rows where the manifest says 3"), "{counted}");
+        let cut = &whole[..whole.len() / 2];
+        fs::write(&path, cut).unwrap();
+        manifest.sha256 = Sha256::digest(cut).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(check(folder.path(), &manifest, exporter).is_err(), "{format}");
+    }
 }
