@@ -84,8 +84,7 @@ fn a_view_goes_out_in_every_format() {
         }
         let manifest = bench.path(format).join("success_sft.manifest.json");
         let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
-        for key in
-            ["rows", "in", "built", "excluded", "refused", "split", "licences", "redactions", "config"]
+        for key in ["rows", "in", "built", "excluded", "refused", "split", "licences", "redactions", "config"]
         {
             assert!(manifest.get(key).is_some(), "{key} in {manifest}");
         }
