@@ -1,7 +1,10 @@
 """TRL's trainers on exported rows: two steps on a tiny random model, whose loss sees exactly our mask."""
 
+import copy
 import json
 import os
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from conftest import call
@@ -28,13 +31,13 @@ TEMPLATE = (
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    """Bytes as tokens, saved as a model's folder: no download, nothing unknown."""
+    """Bytes as tokens, and one that ends an answer; saved as a model's folder: no download, nothing unknown."""
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: index for index, token in enumerate(["<pad>", "<eos>", *alphabet])}
+    vocabulary = {token: index for index, token in enumerate(["<pad>", "</assistant>", *alphabet])}
     model = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=[]))
     model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     model.decoder = tokenizers.decoders.ByteLevel()
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=model, pad_token="<pad>", eos_token="<eos>")
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=model, pad_token="<pad>", eos_token="</assistant>")
     fast.chat_template = TEMPLATE
     fast.folder = tmp_path_factory.mktemp("model")
     fast.save_pretrained(fast.folder)
@@ -57,10 +60,17 @@ def exported(ran, tmp_path, view, *words):
     """The rows of a view, and its manifest."""
     call(ran.binary, "export", view, "--project", ran.project, "--out", tmp_path / "rows", "--check", "--json", *words)
     manifest = json.loads((tmp_path / "rows" / f"{view}.manifest.json").read_text())
-    if not manifest["rows"]:
-        pytest.skip(f"{view} has no rows in the examples: {manifest['excluded']}")
+    assert manifest["rows"], manifest["excluded"]
     path = str(tmp_path / "rows" / manifest["files"][0])
     return datasets.load_dataset("json", data_files=path, split="train", cache_dir=str(tmp_path / "cache")), manifest
+
+
+@dataclass
+class Project:
+    """A project to export from."""
+
+    binary: str
+    project: Path
 
 
 class Seen:
@@ -88,7 +98,7 @@ def test_whole_runs_are_learned_by_the_assistants_words_alone(ran, tokenizer, mo
     said = ["".join(tokenizer.apply_chat_template([message], tokenize=False).removeprefix("<assistant>")
                     for message in row["messages"] if message["role"] == "assistant") for row in rows]
     for learned in seen.learned:
-        assert tokenizer.decode(learned).removesuffix("<eos>") in said
+        assert tokenizer.decode(learned) in said
 
 
 def test_one_step_a_row_is_its_completion(ran, tokenizer, model, tmp_path):
@@ -97,9 +107,9 @@ def test_one_step_a_row_is_its_completion(ran, tokenizer, model, tmp_path):
     trainer = trl.SFTTrainer(model=model, args=config, train_dataset=rows, processing_class=tokenizer)
     trainer.train()
     for processed, row in zip(trainer.train_dataset, rows, strict=True):
-        learned = [one for one, kept in zip(processed["input_ids"], processed["completion_mask"], strict=True) if kept]
+        learned = [label for label in processed["labels"] if label != -100]
         said = tokenizer.apply_chat_template(row["completion"], tokenize=False).removeprefix("<assistant>")
-        assert tokenizer.decode(learned).removesuffix("<eos>") == said
+        assert tokenizer.decode(learned) == said
 
 
 def test_token_rows_are_learned_as_labelled(ran, tokenizer, model, tmp_path):
@@ -113,18 +123,41 @@ def test_token_rows_are_learned_as_labelled(ran, tokenizer, model, tmp_path):
     assert len(seen.learned) == 2 and all(learned in labelled for learned in seen.learned)
 
 
-def test_preferences_are_compared_at_their_decision(ran, tokenizer, model, tmp_path):
-    rows, manifest = exported(ran, tmp_path, "preference", "--format", "trl")
+@pytest.fixture(scope="module")
+def repaired(binary, tmp_path_factory):
+    """A project of failed runs in a bundled environment, some of them with a better step that passed when it was played."""
+    project = tmp_path_factory.mktemp("repaired") / "project"
+    call(binary, "collect", "--env", "quest", "--policy", "weak:wrong-variant@0.9", "--tasks", "16", "--seed", "7",
+         "--project", project)
+    call(binary, "diagnose", "--project", project)
+    call(binary, "replay", "--candidate", "expert", "--continuations", "3", "--project", project)
+    return Project(binary, project)
+
+
+def test_preferences_are_compared_at_their_decision(repaired, tokenizer, model, tmp_path):
+    rows, manifest = exported(repaired, tmp_path, "preference", "--format", "trl")
     config = trl.DPOConfig(**settings(tmp_path, **manifest["train_with"]))
-    trainer = trl.DPOTrainer(model=model, args=config, train_dataset=rows, processing_class=tokenizer)
+    trainer = trl.DPOTrainer(model=model, ref_model=copy.deepcopy(model), args=config, train_dataset=rows,
+                             processing_class=tokenizer)
+    compared = []
+    compute = trainer.compute_loss
+
+    def keeping(model, inputs, *words, **more):
+        for ids, mask in zip(inputs["input_ids"], inputs["completion_mask"], strict=True):
+            compared.append(tokenizer.decode(ids[mask.bool()]))
+        return compute(model, inputs, *words, **more)
+
+    trainer.compute_loss = keeping
     trainer.train()
-    assert trainer.state.global_step == 2
+    answers = [tokenizer.apply_chat_template(row[half], tokenize=False).removeprefix("<assistant>")
+               for row in rows for half in ["chosen", "rejected"]]
+    assert len(compared) == 4 and all(text in answers for text in compared)
 
 
 def test_labelled_answers_train_kto(ran, tokenizer, model, tmp_path):
-    kto = pytest.importorskip("trl.experimental.kto")
     rows, manifest = exported(ran, tmp_path, "kto", "--format", "trl")
-    config = kto.KTOConfig(**{**settings(tmp_path), **manifest["train_with"], "per_device_train_batch_size": 2})
-    trainer = kto.KTOTrainer(model=model, args=config, train_dataset=rows, processing_class=tokenizer)
+    config = trl.KTOConfig(**{**settings(tmp_path), **manifest["train_with"], "per_device_train_batch_size": 2})
+    trainer = trl.KTOTrainer(model=model, ref_model=copy.deepcopy(model), args=config, train_dataset=rows,
+                             processing_class=tokenizer)
     trainer.train()
     assert trainer.state.global_step == 2

@@ -161,7 +161,8 @@ fn say(manifest: &Manifest, flags: &ExportArgs, printer: Printer) {
     }
     let Some(file) = manifest.files.first() else { return };
     let rows = Path::new(&out).join(file);
-    printer.line(format_args!("wrote {} rows to {}", manifest.rows, rows.display()));
+    let checked = if flags.check { ", read again and found whole" } else { "" };
+    printer.line(format_args!("wrote {} rows to {}{checked}", manifest.rows, rows.display()));
     for (reason, count) in manifest.excluded.iter().chain(&manifest.refused) {
         printer.note(format_args!("  {count} × {reason}"));
     }

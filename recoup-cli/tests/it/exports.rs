@@ -84,8 +84,7 @@ fn a_view_goes_out_in_every_format() {
         }
         let manifest = bench.path(format).join("success_sft.manifest.json");
         let manifest: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
-        for key in
-            ["rows", "in", "built", "excluded", "refused", "split", "licences", "redactions", "config"]
+        for key in ["rows", "in", "built", "excluded", "refused", "split", "licences", "redactions", "config"]
         {
             assert!(manifest.get(key).is_some(), "{key} in {manifest}");
         }
@@ -105,7 +104,8 @@ fn a_view_goes_out_in_every_format() {
 fn rows_are_counted_out_with_their_reasons() {
     let mut bare = calling("bare", true, "{}", "x");
     bare["tools"][0]["function"].as_object_mut().unwrap().remove("parameters");
-    let mut twice = calling("twice", true, "{}", "x");
+    // Named so that it is not held out.
+    let mut twice = calling("same", true, "{}", "x");
     let calls = twice["messages"][2]["tool_calls"].as_array_mut().unwrap();
     calls.push(calls[0].clone());
     let secret = calling("secret", true, "{}", "the key is AKIAIOSFODNN7EXAMPLE, mail mia@example.com");
@@ -134,7 +134,7 @@ fn rows_are_counted_out_with_their_reasons() {
 }
 
 #[test]
-fn a_damaged_export_is_found_by_its_check() {
+fn what_was_written_is_checked() {
     let bench = imported(&[calling("a", true, "{}", "one")]);
     insta::assert_snapshot!(bench.snapshot(&[
         "export",
