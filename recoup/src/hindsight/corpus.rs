@@ -77,6 +77,14 @@ impl Corpus {
         self.index.idf(word)
     }
 
+    /// Documents of other tasks that hold all of some phrases, and how many documents of other tasks there are.
+    pub fn sharing(&self, phrases: &[&str], task: &TaskKey) -> (usize, usize) {
+        let is_other = |of: &Option<TaskKey>| of.as_ref() != Some(task);
+        let held = self.index.holding(phrases);
+        let sharing = held.iter().filter(|number| self.tasks.get(**number as usize).is_some_and(is_other));
+        (sharing.count(), self.tasks.iter().filter(|of| is_other(of)).count())
+    }
+
     /// Where a run stands when its goal is the query; runs of the same task are passed over. A run that is not
     /// in the corpus has no score.
     pub fn standing(&self, goal: &str, document: Option<u32>, task: &TaskKey) -> Standing {
@@ -112,6 +120,8 @@ mod tests {
         assert!(corpus.has_background());
         assert_eq!(corpus.standing("what is order #W1", Some(0), &key("a")).before, 0);
         assert!(corpus.standing("is the order pending", Some(0), &key("a")).before > 0);
+        assert_eq!(corpus.sharing(&["order", "pending"], &key("a")).0, 1);
+        assert_eq!(corpus.sharing(&["#W1"], &key("a")).0, 0);
         let many = (0..60).map(|task| (key(&task.to_string()), format!("record {task}")));
         assert!(!Corpus::new(many).has_background());
     }

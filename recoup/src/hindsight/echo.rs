@@ -4,8 +4,8 @@
 
 use super::tokens::{offered, stems, values};
 
-/// Whether a text names a value of the original goal that the new one does not have, or repeats at least half of
-/// the words that only the original has, of three or more.
+/// Whether a text names a value of the original goal that the new one does not have, or repeats two or more
+/// of the words that only the original has, and a third of them.
 pub fn echoes(text: &str, original: &str, goal: &str) -> bool {
     let known = offered(goal);
     let own = values(original).into_iter().filter(|value| !known.contains(value));
@@ -17,7 +17,7 @@ pub fn echoes(text: &str, original: &str, goal: &str) -> bool {
     let only: Vec<String> = stems(original).into_iter().filter(|stem| !of_goal.contains(stem)).collect();
     let of_text = stems(text);
     let repeated = only.iter().filter(|stem| of_text.contains(*stem)).count();
-    only.len() >= 3 && 2 * repeated >= only.len()
+    repeated >= 2 && 3 * repeated >= only.len()
 }
 
 #[cfg(test)]

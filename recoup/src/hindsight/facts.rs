@@ -58,7 +58,9 @@ impl Fact {
         if self.path.is_empty() {
             self.value.clone()
         } else {
-            format!("{} = {}", self.path.join("/"), self.value)
+            // Keys lead to a member; words of prose are read in a row.
+            let joint = if self.kind == FactKind::Member { "/" } else { " " };
+            format!("{} = {}", self.path.join(joint), self.value)
         }
     }
 
@@ -239,7 +241,7 @@ mod tests {
         }
         let lines: Vec<String> = facts.all().iter().map(super::Fact::line).collect();
         assert_eq!(lines[..3], ["order/id = #W1", "order/total = 12.50", "rating = 4.2 of 5"]);
-        assert!(lines.contains(&"vase weighs kg = 3".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"blue vase weighs kg = 3".to_owned()), "{lines:?}");
         assert!(lines.contains(&"blue vase".to_owned()));
         assert_eq!(facts.all().last().unwrap().kind, FactKind::Limitation);
         let cited = facts.cite("weighs 3 kg", Some(1)).unwrap();

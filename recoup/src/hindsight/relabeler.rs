@@ -25,8 +25,8 @@ const FACTS_SHOWN: usize = 150;
 const FACT_CHARS: usize = 160;
 /// Bytes that are taken for a token.
 const TOKEN_BYTES: usize = 3;
-/// Most tokens of an answer.
-const ANSWER_TOKENS: u32 = 1_000;
+/// Most tokens of an answer where nothing else is asked for.
+pub const ANSWER_TOKENS: u32 = 1_000;
 
 static RELABEL: LazyLock<Prompt> = LazyLock::new(|| Prompt::of(include_str!("prompts/relabel.md")));
 static CHECK: LazyLock<Prompt> = LazyLock::new(|| Prompt::of(include_str!("prompts/check.md")));
@@ -39,6 +39,8 @@ pub struct Judges<'j> {
     pub judge: Option<Box<dyn ChatModel + 'j>>,
     /// Tokens of a run in one question.
     pub window_tokens: usize,
+    /// Most tokens of an answer.
+    pub answer_tokens: u32,
 }
 
 /// A goal that was refused, for the next question.
@@ -110,7 +112,7 @@ impl Judges<'_> {
             temperature: TEMPERATURES.get(attempt).copied().unwrap_or(0.0),
             sample: attempt as u32,
             prompt_hash: Some(RELABEL.hash.clone()),
-            ..ChatRequest::new(messages, ANSWER_TOKENS)
+            ..ChatRequest::new(messages, self.answer_tokens)
         }
     }
 
@@ -180,7 +182,7 @@ impl Judges<'_> {
         let question = ChatRequest {
             schema: Some(opinion_schema()),
             prompt_hash: Some(CHECK.hash.clone()),
-            ..ChatRequest::new(messages, ANSWER_TOKENS)
+            ..ChatRequest::new(messages, self.answer_tokens)
         };
         Some(judge.complete(&question).map(|answer| match answer.finish {
             Finish::Length => Err("the answer was cut at its limit of tokens".to_owned()),

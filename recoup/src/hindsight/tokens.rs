@@ -104,22 +104,26 @@ pub(super) fn is_plain(word: &str) -> bool {
     PLAIN.contains(word.as_str()) || word.strip_suffix("'s").is_some_and(|word| PLAIN.contains(word))
 }
 
-/// A word without its commonest endings.
+/// A word without its commonest endings; a doubled last consonant counts once, so that `cancelled` meets `cancel` and
+/// `calling` meets `call`.
 pub(super) fn stem(word: &str) -> String {
     let word = word.strip_suffix("'s").unwrap_or(word);
-    for ending in ["ations", "ation", "ings", "ing", "ed", "es", "s"] {
-        if let Some(stem) = word.strip_suffix(ending)
-            && stem.len() >= 3
+    let endings = ["ations", "ation", "ings", "ing", "ed", "es", "s"].into_iter();
+    let cut = endings.filter_map(|ending| word.strip_suffix(ending)).find(|stem| stem.len() >= 3);
+    let stem = single(cut.unwrap_or(word));
+    stem.strip_suffix('e').filter(|short| cut.is_some() || short.len() >= 3).unwrap_or(stem).to_owned()
+}
+
+/// A word of four letters or more without the second of two equal consonants at its end.
+fn single(word: &str) -> &str {
+    match word.as_bytes() {
+        [.., one, last]
+            if one == last && last.is_ascii_lowercase() && !b"aeiou".contains(last) && word.len() > 3 =>
         {
-            let doubled = stem.len() > 3 && !stem.ends_with("ll") && !stem.ends_with("ss") && {
-                let mut last = stem.bytes().rev();
-                last.next() == last.next()
-            };
-            let stem = if doubled { &stem[..stem.len() - 1] } else { stem };
-            return stem.strip_suffix('e').unwrap_or(stem).to_owned();
+            &word[..word.len() - 1]
         }
+        _ => word,
     }
-    word.strip_suffix('e').filter(|stem| stem.len() >= 3).unwrap_or(word).to_owned()
 }
 
 #[cfg(test)]
@@ -139,9 +143,16 @@ mod tests {
 
     #[test]
     fn forms_of_a_word_share_a_stem() {
-        for (one, other) in
-            [("cancel", "cancelled"), ("orders", "order"), ("update", "updating"), ("set", "sets")]
-        {
+        for (one, other) in [
+            ("cancel", "cancelled"),
+            ("orders", "order"),
+            ("update", "updating"),
+            ("set", "sets"),
+            ("call", "calling"),
+            ("pass", "passes"),
+            ("address", "addresses"),
+            ("stop", "stopped"),
+        ] {
             assert_eq!(stem(one), stem(other), "{one} {other}");
         }
         assert_eq!(stems("Please tell me the totals"), stems("total"));

@@ -6,7 +6,7 @@
 //! * A goal that only asks must rest on one observation: its facts stand in one record, its values are
 //!   theirs or arguments of the call that showed them, and a number is what the words beside it are about.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use super::{Gate, Ground};
 use crate::hindsight::episode::{Act, Exchange};
 use crate::hindsight::facts::{Fact, FactKind};
 use crate::hindsight::proposal::{Proposal, Source};
-use crate::hindsight::tokens::{is_plain, offered, stem, stems, values, words};
+use crate::hindsight::tokens::{canonical, is_plain, offered, stem, stems, tokens, values, words};
 
 /// See the module.
 pub(super) struct Related;
@@ -55,10 +55,17 @@ impl Gate for Related {
                 return Err(format!("the run has not done `{verb}` with success"));
             }
         }
+        // A clause without a verb goes on about the calls of the one before it.
+        let mut meant: Vec<&Exchange<'_>> = Vec::new();
         for clause in clauses(&proposal.goal) {
-            if !done.iter().any(|exchange| fits(&clause, exchange)) {
+            let opens = words(&clause).any(|word| used.contains(&&stem(&word)));
+            let calls = if opens || meant.is_empty() { &done } else { &meant };
+            let fitting: Vec<&Exchange<'_>> =
+                calls.iter().copied().filter(|exchange| fits(&clause, exchange)).collect();
+            if fitting.is_empty() {
                 return Err(format!("no call that was made fits `{}`", clause.trim()));
             }
+            meant = fitting;
         }
         Ok(())
     }
@@ -101,9 +108,13 @@ fn fits(clause: &str, exchange: &Exchange<'_>) -> bool {
     collect(arguments, &mut texts);
     let is_bare = texts.is_empty();
     let short = is_bare || shown.text.len() <= SHORT_ANSWER;
-    let mut exact: BTreeSet<String> = texts.iter().flat_map(|text| offered(text)).collect();
+    // An argument says one thing once: `10` is not the start of `10:00`, and one name is not two parties.
+    let mut exact: BTreeMap<String, usize> = BTreeMap::new();
+    for value in texts.iter().flat_map(|text| whole(text)) {
+        *exact.entry(value).or_default() += 1;
+    }
     if is_bare {
-        exact.extend(offered(shown.text));
+        exact.extend(offered(shown.text).into_iter().map(|value| (value, usize::MAX)));
     }
     let mut held: BTreeSet<String> = name_stems(tool).into_iter().collect();
     held.extend(texts.iter().flat_map(|text| words(text)).map(|word| stem(&word)));
@@ -113,8 +124,16 @@ fn fits(clause: &str, exchange: &Exchange<'_>) -> bool {
     if short {
         held.extend(words(shown.text).map(|word| stem(&word)));
     }
-    values(clause).iter().all(|value| exact.contains(value))
-        && stems(clause).iter().all(|word| held.contains(word))
+    let said = whole(clause);
+    values(clause).iter().all(|value| {
+        let times = said.iter().filter(|said| *said == value).count();
+        exact.get(value).is_some_and(|held| times <= *held)
+    }) && stems(clause).iter().all(|word| held.contains(word))
+}
+
+/// The tokens of a text, none taken apart, in the form in which values are compared.
+fn whole(text: &str) -> Vec<String> {
+    tokens(text).iter().map(|token| canonical(&text[token.range.clone()])).collect()
 }
 
 /// The scalars of a value as texts.
@@ -171,23 +190,7 @@ fn asked(proposal: &Proposal, ground: &Ground<'_>) -> Result<(), String> {
     {
         return Err(format!("`{word}` is not what the call was about"));
     }
-    // One value may stand for the record; any other is told by its key.
-    let spoken: BTreeSet<String> = words(&proposal.goal).map(|word| stem(&word)).collect();
-    let stated = values(&proposal.goal);
-    let mut bare: Vec<&str> = cited
-        .iter()
-        .filter(|fact| {
-            fact.kind == FactKind::Member && fact.offers().iter().any(|value| stated.contains(value))
-        })
-        .filter(|fact| {
-            !fact.path.last().is_some_and(|key| name_stems(key).iter().all(|word| spoken.contains(word)))
-        })
-        .map(|fact| fact.value.as_str())
-        .collect();
-    bare.dedup();
-    if bare.len() > 1 {
-        return Err(format!("nothing says what `{}` and `{}` are", bare[0], bare[1]));
-    }
+    unlabeled(proposal, ground, &texts)?;
     for claim in &proposal.claims {
         let named = stems(&claim.text);
         for value in values(&claim.text) {
@@ -203,6 +206,43 @@ fn asked(proposal: &Proposal, ground: &Ground<'_>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// One value may stand for the record; any other is told by its label, in a claim that cites it. A number stands
+/// for nothing, unless it is what the call asked about.
+fn unlabeled(proposal: &Proposal, ground: &Ground<'_>, arguments: &[String]) -> Result<(), String> {
+    let stated = values(&proposal.goal);
+    let cited: BTreeSet<usize> =
+        proposal.claims.iter().flat_map(|claim| claim.facts.iter().copied()).collect();
+    let mut bare: BTreeSet<&str> = BTreeSet::new();
+    for number in cited {
+        let Some(fact) = ground.facts.get(number) else { continue };
+        if offered(&fact.value).iter().any(|value| stated.contains(value))
+            && !is_labeled(number, fact, proposal)
+        {
+            bare.insert(&fact.value);
+        }
+    }
+    let mut bare = bare.into_iter();
+    match (bare.next(), bare.next()) {
+        (Some(one), Some(other)) => Err(format!("nothing says what `{one}` and `{other}` are")),
+        (Some(one), None) if !one.contains(char::is_alphabetic) && !arguments.iter().any(|it| it == one) => {
+            Err(format!("nothing says what `{one}` is"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a claim that cites a fact says what it is about: the key above it, or in prose a word beside it.
+fn is_labeled(number: usize, fact: &Fact, proposal: &Proposal) -> bool {
+    let citing = proposal.claims.iter().filter(|claim| claim.facts.contains(&number));
+    let said: BTreeSet<String> =
+        citing.flat_map(|claim| words(&claim.text)).map(|word| stem(&word)).collect();
+    let mut keys = fact.path.iter().rev().map(|key| name_stems(key)).filter(|words| !words.is_empty());
+    if fact.kind == FactKind::Member {
+        return keys.next().is_some_and(|key| key.iter().all(|word| said.contains(word)));
+    }
+    keys.flatten().any(|word| !is_plain(&word) && said.contains(&word))
 }
 
 /// Whether two facts of one observation are about one thing: in one record; in

@@ -42,5 +42,13 @@ fn things(proposal: &Proposal, ground: &Ground<'_>) -> usize {
     };
     let texts: BTreeSet<&str> =
         proposal.claims.iter().map(|claim| claim.text.as_str()).filter(tells).collect();
-    texts.len()
+    if proposal.source != Source::Model {
+        return texts.len();
+    }
+    // A value and the key above it are one thing, however many claims name them.
+    let told = proposal.claims.iter().filter(|claim| tells(&claim.text.as_str()));
+    let facts = told.flat_map(|claim| &claim.facts).filter_map(|fact| ground.facts.get(*fact));
+    let things: BTreeSet<(&[String], &str)> =
+        facts.map(|fact| (&fact.path[..], fact.value.as_str())).collect();
+    texts.len().min(things.len())
 }

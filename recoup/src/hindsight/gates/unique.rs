@@ -8,6 +8,8 @@ use crate::hindsight::proposal::{Proposal, Source};
 /// See the module.
 pub(super) struct Unique;
 
+/// Most other runs, one in so many, that may show all that a model's goal claims.
+const SHARING_ONE_IN: usize = 50;
 /// By how much a model's goal must fit its own run better than any other.
 const MARGIN: f64 = 1.2;
 
@@ -27,6 +29,26 @@ impl Gate for Unique {
                 standing.before, standing.own, standing.best_other
             ));
         }
+        if proposal.source == Source::Model {
+            let (sharing, others) = ground.corpus.sharing(&claimed(proposal, ground), task);
+            if sharing > 1 && sharing * SHARING_ONE_IN >= others {
+                return Err(format!(
+                    "{sharing} of {others} runs of other tasks show all that the goal claims"
+                ));
+            }
+        }
         Ok(())
     }
+}
+
+/// What claims say, as it stands in the run: the claim where it quotes a value, the key where it names one.
+fn claimed<'g>(proposal: &'g Proposal, ground: &'g Ground<'_>) -> Vec<&'g str> {
+    let mut phrases = Vec::new();
+    for claim in &proposal.claims {
+        for fact in claim.facts.iter().filter_map(|fact| ground.facts.get(*fact)) {
+            let key = fact.path.last().filter(|_| !fact.value.contains(claim.text.as_str()));
+            phrases.push(key.map_or(claim.text.as_str(), String::as_str));
+        }
+    }
+    phrases
 }

@@ -1,7 +1,9 @@
 //! Families of false goals, each false by construction.
 
+use std::collections::BTreeSet;
+
 use recoup::hindsight::episode::Episode;
-use recoup::hindsight::facts::{FactKind, Facts};
+use recoup::hindsight::facts::{Fact, FactKind, Facts};
 use recoup::trajectory::Trajectory;
 
 use super::adversary::{Dice, Draft, asked, done, is_exact, was_done};
@@ -11,10 +13,13 @@ pub(super) struct Scene<'s, 'e, 'a> {
     pub(super) run: &'s Trajectory,
     pub(super) episode: &'e Episode<'a>,
     pub(super) facts: &'s mut Facts<'e, 'a>,
-    /// What each run was shown, with its task.
-    pub(super) shown: &'s [(String, String)],
+    /// What each run states, with its task.
+    pub(super) stated: &'s [Stated],
     pub(super) number: usize,
 }
+
+/// A run's task, and each key with a value that the run was shown.
+pub(super) type Stated = (String, BTreeSet<(String, String)>);
 
 /// One kind of false goal.
 pub(super) struct Family {
@@ -38,14 +43,14 @@ impl Family {
         run: &Trajectory,
         episode: &'e Episode<'a>,
         facts: &mut Facts<'e, 'a>,
-        shown: &[(String, String)],
+        stated: &[Stated],
         number: usize,
         count: usize,
     ) -> Vec<Draft> {
         let mut dice = Dice::seeded(self.name, number);
-        let mut scene = Scene { run, episode, facts, shown, number };
+        let mut scene = Scene { run, episode, facts, stated, number };
         // A family that has nothing to say of a run leaves its share to the others of its kind.
-        let tries = 0..count * 3;
+        let tries = 0..count * 40;
         tries.filter_map(|_| (self.make)(&mut scene, &mut dice)).take(count).collect()
     }
 }
@@ -264,38 +269,35 @@ fn paraphrase(scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option<Draft> {
     (!named.is_empty()).then(|| Draft::new(goal, &named))
 }
 
-/// Something true of this run that is true of nearly any run of the environment.
+/// Something true of this run that is true of many runs of the environment: five of other tasks at least state
+/// the same of the same key.
 fn any_run(scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option<Draft> {
-    let usable: Vec<(usize, String)> = scene
-        .facts
-        .all()
-        .iter()
-        .enumerate()
-        .filter(|(_, fact)| {
-            fact.kind != FactKind::Limitation
-                && fact.exchange.is_some()
-                && fact.value.len() <= 20
-                && !fact.value.contains(|c: char| c == '"' || c == '\n')
-        })
-        .map(|(at, fact)| (at, fact.value.clone()))
-        .collect();
-    // Common to many runs: at least five other runs show it too.
-    let (at, value) = dice.pick(&usable)?.clone();
-    let task = &scene.shown[scene.number].0;
-    let others = scene.shown.iter().filter(|(other, text)| other != task && text.contains(value.as_str()));
-    let shared = others.take(5).count();
-    if shared < 5 || value.len() < 2 {
+    let numbers: Vec<usize> = (0..scene.facts.all().len()).collect();
+    let at = *dice.pick(&numbers)?;
+    let (key, value) = statement(scene.facts.get(at)?)?;
+    let task = &scene.stated[scene.number].0;
+    let stated = (key.to_owned(), value.to_owned());
+    let others = scene.stated.iter().filter(|(other, said)| other != task && said.contains(&stated));
+    if others.take(5).count() < 5 {
         return None;
     }
-    let key =
-        scene.facts.get(at)?.path.last().filter(|key| key.chars().all(|c| c.is_alphabetic() || c == '_'))?;
     let key = key.replace('_', " ");
-    let goal = match dice.below(3) {
+    let goal = match dice.below(4) {
         0 => format!("Please report whether the {key} is {value}."),
         1 => format!("Find something with the {key} {value}."),
-        _ => format!("Tell me where the {key} is {value}, please."),
+        2 => format!("Tell me where the {key} is {value}, please."),
+        _ => format!("Is there anything whose {key} is {value}?"),
     };
-    let mut draft = Draft::new(goal, &[(&value, at)]);
+    let mut draft = Draft::new(goal, &[(value, at)]);
     draft.claims.push(recoup::hindsight::proposal::Claim { text: key, facts: vec![at] });
     Some(draft)
+}
+
+/// What a fact states of what, where a goal could say it.
+pub(super) fn statement(fact: &Fact) -> Option<(&str, &str)> {
+    let key = fact.path.last()?;
+    let is_word = key.chars().all(|c| c.is_alphabetic() || c == '_');
+    let is_short = (2..=20).contains(&fact.value.len()) && !fact.value.contains(['"', '\n']);
+    let is_shown = fact.kind != FactKind::Limitation && fact.exchange.is_some();
+    (is_word && is_short && is_shown).then_some((key, fact.value.as_str()))
 }

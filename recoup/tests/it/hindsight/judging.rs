@@ -58,6 +58,7 @@ fn decided(
             })) as Box<dyn recoup::models::ChatModel>
         }),
         window_tokens: 4_000,
+        answer_tokens: 1_000,
     };
     let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0) };
     let relabeled = relabel(subject, RelabelConfig::default(), Some(&judges));
