@@ -91,7 +91,7 @@ fn bins(shingles: &[u64]) -> Option<Box<[u16; BINS]>> {
     let mut least = [u64::MAX; BINS];
     for shingle in shingles {
         let hash = mix(*shingle);
-        let bin = ((hash >> 32) * BINS as u64 >> 32) as usize;
+        let bin = (((hash >> 32) * BINS as u64) >> 32) as usize;
         least[bin] = least[bin].min(hash << 32 | 1);
     }
     Some(Box::new(std::array::from_fn(|bin| (lender(&least, bin) >> 32) as u16)))

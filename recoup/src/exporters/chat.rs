@@ -118,10 +118,8 @@ impl Chat {
     }
 
     fn call(&mut self, call: &ToolCall) -> Result<Value, Refusal> {
-        let arguments = match self.style.arguments_as_text {
-            false => arguments(call)?,
-            true => arguments_text(call)?.into(),
-        };
+        let arguments =
+            if self.style.arguments_as_text { arguments_text(call)?.into() } else { arguments(call)? };
         let mut value = Map::new();
         self.calls += 1;
         let written_id = format!("call_{}", self.calls);

@@ -37,7 +37,9 @@ impl<W: Write + Send> ColumnFile<W> {
         let schema = Arc::new(Type::group_type_builder("row").with_fields(fields).build()?);
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let mut columns = Vec::new();
-        keys.iter().for_each(|key| add_columns(&key.shape, &mut columns));
+        for key in keys {
+            add_columns(&key.shape, &mut columns);
+        }
         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
         Ok(Self { writer, keys, columns, bytes: 0 })
     }
@@ -266,7 +268,9 @@ mod tests {
 
     fn written(rows: &[Value]) -> Vec<u8> {
         let mut file = ColumnFile::new(Vec::new(), &ROW).unwrap();
-        rows.iter().for_each(|row| file.push(row).unwrap());
+        for row in rows {
+            file.push(row).unwrap();
+        }
         file.finish().unwrap()
     }
 

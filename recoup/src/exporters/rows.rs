@@ -115,7 +115,9 @@ fn rows_of(
             exporter.rows(example)
         }
     };
-    built.iter_mut().for_each(|built| built.copies = copies);
+    for built in &mut built {
+        built.copies = copies;
+    }
     built
 }
 

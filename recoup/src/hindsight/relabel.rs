@@ -178,13 +178,12 @@ struct Search<'g, 'w> {
     goals: Vec<Relabel>,
 }
 
+/// Whoever judges a proposal: its word, or the gate that refuses and why.
+type Judge<'j> = dyn FnMut(&Proposal) -> Result<Word, (&'static str, String)> + 'j;
+
 impl Search<'_, '_> {
     /// Looks at a proposal; true where it stands. A goal that was refused is not looked at again in the same words.
-    fn consider(
-        &mut self,
-        proposal: &Proposal,
-        judge: &mut dyn FnMut(&Proposal) -> Result<Word, (&'static str, String)>,
-    ) -> bool {
+    fn consider(&mut self, proposal: &Proposal, judge: &mut Judge<'_>) -> bool {
         let plain: String = proposal.goal.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
         if !self.memory.insert(plain) {
             return false;
@@ -206,7 +205,7 @@ impl Search<'_, '_> {
     fn decide(
         &mut self,
         proposal: &Proposal,
-        judge: &mut dyn FnMut(&Proposal) -> Result<Word, (&'static str, String)>,
+        judge: &mut Judge<'_>,
     ) -> Result<Acceptance, (&'static str, String)> {
         let ground = self.ground;
         if let Some(refusal) = refused(proposal, ground) {

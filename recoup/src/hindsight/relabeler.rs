@@ -3,6 +3,7 @@
 //! Both see the redacted record between marks that no trace can forge. The relabeler gets the facts by number and
 //! cites them; what it was refused before stands in its next question. It is asked three times at most.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -84,7 +85,7 @@ impl Judges<'_> {
     ) -> ChatRequest {
         let mark = case.mark();
         let mut text = case.show(self.budget(), &[]).text;
-        text.push_str(&format!("\nFacts:\nBEGIN {mark}\n"));
+        let _ = writeln!(text, "\nFacts:\nBEGIN {mark}");
         let all = facts.all().iter().enumerate().filter(|(_, fact)| fact.kind != FactKind::Phrase);
         let skipped = all.clone().count().saturating_sub(FACTS_SHOWN);
         for (number, fact) in all.skip(skipped) {
@@ -95,16 +96,16 @@ impl Judges<'_> {
             ));
             text.push('\n');
         }
-        text.push_str(&format!("END {mark}\n"));
+        let _ = writeln!(text, "END {mark}");
         if !refused.is_empty() {
-            text.push_str(&format!("\nGoals that were refused, not to be proposed again:\nBEGIN {mark}\n"));
+            let _ = writeln!(text, "\nGoals that were refused, not to be proposed again:\nBEGIN {mark}");
             for it in refused {
                 let line =
                     json!({ "goal": case.redact(&it.goal), "refused": case.redact(&it.reason) }).to_string();
                 text.push_str(&visible_controls(&line));
                 text.push('\n');
             }
-            text.push_str(&format!("END {mark}\n"));
+            let _ = writeln!(text, "END {mark}");
         }
         let messages = vec![ChatMessage::system(RELABEL.text), ChatMessage::user(text)];
         ChatRequest {

@@ -260,11 +260,14 @@ pub(super) fn follow(connection: &Connection, seq: i64, task: &str, now: &str) -
     Ok(())
 }
 
+/// The tie of each run that has one, and what is known of a tie.
+type NearTies = (HashMap<i64, Hash>, HashMap<Hash, Known>);
+
 /// What ties new runs that nearly equal each other or runs that have a side, by their integer ids; and what
 /// is known of each such tie from the latter.
 ///
 /// New runs are clustered; the others are read once and held against them.
-fn near_ties(connection: &Connection) -> Result<(HashMap<i64, Hash>, HashMap<Hash, Known>), StoreError> {
+fn near_ties(connection: &Connection) -> Result<NearTies, StoreError> {
     let (mut runs, mut sketches) = (Vec::new(), Vec::new());
     sketches::each(connection, &format!("split IS NULL AND {}", sketches::OWN), &mut |run| {
         runs.push((run.seq, run.id));
@@ -291,7 +294,9 @@ fn near_ties(connection: &Connection) -> Result<(HashMap<i64, Hash>, HashMap<Has
         Ok(())
     })?;
     let mut size = vec![0; runs.len()];
-    first.iter().for_each(|first| size[*first] += 1);
+    for first in &first {
+        size[*first] += 1;
+    }
     let (mut ties, mut known_of) = (HashMap::new(), HashMap::new());
     for ((seq, _), first) in runs.iter().zip(first) {
         if size[first] > 1 || known[first] != Known::Open {

@@ -103,11 +103,11 @@ pub(super) fn same_turn(left: &Message, right: &Message) -> bool {
 
 /// The calls of a message.
 pub(super) fn calls(message: &Message) -> Vec<&ToolCall> {
-    let call = |part| match part {
-        &Part::ToolCall(ref call) => Some(call),
-        _ => None,
-    };
-    message.parts.iter().filter_map(call).collect()
+    message
+        .parts
+        .iter()
+        .filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None })
+        .collect()
 }
 
 fn words(message: &Message) -> impl Iterator<Item = &str> {

@@ -18,6 +18,14 @@ use recoup::trajectory::{ArgumentsForm, Part, Role, Tool, ToolCall, Trajectory};
 use recoup::verdict::Side;
 use recoup::views::{Example, Lineage, Message, Objective, StepLabel, VIEWS, View};
 
+fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 fn view(name: &str) -> &'static dyn View {
     *VIEWS.iter().find(|view| view.name() == name).unwrap()
 }
@@ -243,7 +251,7 @@ fn damage_is_found_by_the_check() {
     let mut found = |text: &str, is_signed: bool| {
         fs::write(&path, text).unwrap();
         if is_signed {
-            manifest.sha256 = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+            manifest.sha256 = hexadecimal(&Sha256::digest(text));
         }
         let said = check(folder.path(), &manifest, exporter).err().map(|error| error.to_string());
         said.unwrap_or_default().replace(&path.display().to_string(), "FILE")
@@ -281,7 +289,7 @@ fn damaged_columns_are_found_by_the_check() {
         assert!(counted.ends_with("2 rows where the manifest says 3"), "{counted}");
         let cut = &whole[..whole.len() / 2];
         fs::write(&path, cut).unwrap();
-        manifest.sha256 = Sha256::digest(cut).iter().map(|byte| format!("{byte:02x}")).collect();
+        manifest.sha256 = hexadecimal(&Sha256::digest(cut));
         assert!(check(folder.path(), &manifest, exporter).is_err(), "{format}");
     }
 }

@@ -15,7 +15,7 @@ const SAID: &str = "I mailed mia@example.com about the wrong order";
 
 fn run() -> Trajectory {
     let mut run = Trajectory::new("test", Task::named("task/1", "mail mia@example.com"));
-    run.source.uri = "/home/mia/runs.jsonl".to_owned();
+    "/home/mia/runs.jsonl".clone_into(&mut run.source.uri);
     run.push(Node::new(Role::User, "user", vec![Part::text("mail mia@example.com")]));
     run.push(Node::new(Role::Assistant, "assistant", vec![Part::text(SAID)]).sampled());
     run.finish(Outcome::from_score(0.0, 1.0, "reward"));
@@ -110,7 +110,7 @@ fn every_row_has_the_shape_of_its_table_and_leads_to_the_run() {
 #[test]
 fn nothing_leaves_that_was_replaced_or_hidden() {
     let given = case_rows(&case());
-    let text = Value::from_iter(given.rows.values().flatten().cloned()).to_string();
+    let text = given.rows.values().flatten().cloned().collect::<Value>().to_string();
     for secret in ["mia@", "/home/mia", "the gold answer"] {
         assert!(!text.contains(secret), "{secret} in {text}");
     }

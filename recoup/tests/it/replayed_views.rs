@@ -291,7 +291,9 @@ fn runs_of_a_task_are_paired_only_where_asked() {
         };
         assert!((0..at).all(|node| said(&ours, node) == said(&theirs, node)));
         assert_ne!(said(&ours, at), said(&theirs, at));
-        pair.iter().for_each(|half| check_mask(&store, half));
+        for half in pair {
+            check_mask(&store, half);
+        }
         assert!(pair.iter().all(|half| half.objective == Objective::Preference));
     }
 }

@@ -10,7 +10,9 @@ use crate::exporters::writer::leftover;
 use crate::json::Json;
 use crate::redaction::{Kind, Placeholders, Redacted, redact, redact_beside, redact_name, redact_text};
 use crate::trajectory::{Citation, Trajectory};
-use crate::verdict::{Arm, Candidate, Content, Decision, Diagnosis, Relabel, ReplayPair, Side, Verdict};
+use crate::verdict::{
+    Arm, ArmOutcome, Candidate, Content, Decision, Diagnosis, Relabel, ReplayPair, Side, Verdict,
+};
 
 /// A run with all that hangs on it.
 #[derive(Clone, Debug)]
@@ -146,7 +148,7 @@ impl<'a> Known<'a> {
     fn outcome(&self, verdict: &Verdict, pair: &ReplayPair, row: &mut Map<String, Value>) {
         row.insert("pair".to_owned(), json!(verdict.id));
         put(row, "diagnosis", pair.diagnosis);
-        let (passed, of) = pair.arm(Arm::Repair).map_or((0, 0), |arm| arm.passed());
+        let (passed, of) = pair.arm(Arm::Repair).map_or((0, 0), ArmOutcome::passed);
         let repair = self.verdicts.iter().find_map(|other| match &other.content {
             Content::Repair(repair) if repair.pair() == verdict.id => Some(repair.trajectory()),
             _ => None,

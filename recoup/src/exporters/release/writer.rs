@@ -79,7 +79,7 @@ impl ReleaseWriter {
         let mut files = Vec::new();
         for (table, file) in self.tables {
             let path = self.folder.join(file_name(table));
-            let written = file.finish().map_err(|error| io::Error::other(error));
+            let written = file.finish().map_err(io::Error::other);
             let Hashed { file, hasher } =
                 written.map_err(|source| ExportError::Io { path: path.clone(), source })?;
             self.release.files.insert(file_name(table), hexadecimal(&hasher.finalize()));

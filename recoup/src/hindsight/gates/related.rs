@@ -253,9 +253,10 @@ fn together(one: &Fact, other: &Fact, ground: &Ground<'_>) -> bool {
         let (one, other) = (one.record(), other.record());
         return one == other;
     }
-    let (from, to) = match one.citation.start <= other.citation.start {
-        true => (&one.citation, &other.citation),
-        false => (&other.citation, &one.citation),
+    let (from, to) = if one.citation.start <= other.citation.start {
+        (&one.citation, &other.citation)
+    } else {
+        (&other.citation, &one.citation)
     };
     let mut shown = ground.episode.shown().filter(|(at, _)| *at == one.exchange);
     shown.next().is_some_and(|(_, shown)| {

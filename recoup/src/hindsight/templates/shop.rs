@@ -93,7 +93,7 @@ impl Template for Shop {
 
 fn cents(paid: &str) -> Option<u64> {
     let (dollars, cents) = paid.split_once('.')?;
-    Some(dollars.parse::<u64>().ok()?.checked_mul(100)?.checked_add(cents.parse().ok()?)?)
+    dollars.parse::<u64>().ok()?.checked_mul(100)?.checked_add(cents.parse().ok()?)
 }
 
 /// A line such as `[B1] Lumo desk lamp with USB port, color: black, $49.00`, and the page of its product.

@@ -149,12 +149,11 @@ fn posted(episode: &Episode<'_>, facts: &mut Facts<'_, '_>) -> Vec<Proposal> {
                 let Some(cents) = arguments["cents"].as_i64() else { continue };
                 let cents = if arguments["direction"] == "debit" { -cents } else { cents };
                 let known = entries.iter_mut().find(|entry| !key.is_empty() && entry.key == key);
-                match known {
-                    Some(entry) => entry.confirmed |= status != 504,
-                    None => {
-                        let quote = text(&arguments["quote"]).filter(|quote| !quote.is_empty());
-                        entries.push(Entry { account, cents, quote, key, confirmed: status != 504 });
-                    }
+                if let Some(entry) = known {
+                    entry.confirmed |= status != 504;
+                } else {
+                    let quote = text(&arguments["quote"]).filter(|quote| !quote.is_empty());
+                    entries.push(Entry { account, cents, quote, key, confirmed: status != 504 });
                 }
             }
             ("get_account", Some(200)) => {

@@ -82,7 +82,7 @@ impl Goals {
 }
 
 impl Loaded {
-    pub(super) fn read(store: &Store, row: Row, goals: &Goals) -> Result<Self, StoreError> {
+    pub(super) fn read(store: &Store, row: &Row, goals: &Goals) -> Result<Self, StoreError> {
         let run = store.effective(row.id)?;
         let current = |kind| store.current(row.id, kind);
         let mut loaded = Self {

@@ -79,7 +79,7 @@ pub(super) fn pass(
         let mut bytes = 0;
         let mut page = page.into_iter().peekable();
         while let Some(row) = page.next() {
-            let mut loaded = Loaded::read(store, row, &goals)?;
+            let mut loaded = Loaded::read(store, &row, &goals)?;
             if settings.views.sibling_pairs {
                 loaded.add_siblings(store, &mut siblings)?;
                 loaded.retain_siblings(|run| selector.check(run, None).is_ok());
@@ -138,7 +138,9 @@ fn give(
         let built = selected.and_then(|()| view.build(&input));
         let examples = built.as_deref().unwrap_or_default();
         let mut tally = Tally::default();
-        examples.iter().for_each(|example| tally.add(example));
+        for example in examples {
+            tally.add(example);
+        }
         let previews = examples.iter().filter_map(preview).take(*wanted).collect();
         let rows = built.map(|examples| build_rows(*exporter, examples, *options));
         ViewGiven { rows, tally, previews }

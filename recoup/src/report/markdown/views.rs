@@ -99,11 +99,10 @@ fn text(preview: &Preview) -> String {
             if at > 0 && !piece.continues {
                 text.push('\n');
             }
-            match piece.learned {
-                true => {
-                    text.extend([MARKS.0.to_string().as_str(), &piece.text, MARKS.1.to_string().as_str()])
-                }
-                false => text.push_str(&piece.text),
+            if piece.learned {
+                text.extend([MARKS.0.to_string().as_str(), &piece.text, MARKS.1.to_string().as_str()]);
+            } else {
+                text.push_str(&piece.text);
             }
             if piece.left_out > 0 {
                 let _ = write!(text, " … {}", counted(piece.left_out, "character more", "characters more"));

@@ -63,12 +63,11 @@ fn a_bad_relabeler_before_bad_judges_gets_next_to_nothing_through() {
         true_goals += control.len();
         true_accepts += control.iter().filter(|draft| passes(draft, &ground)).count();
         for (family, draft) in drafts {
-            match gate(&draft, &ground) {
-                Some(gate) => *gates.entry(gate).or_default() += 1,
-                None => {
-                    *accepted.entry(family).or_default() += 1;
-                    examples.push(format!("{family}: {} ({})", draft.goal, run.task.goal));
-                }
+            if let Some(gate) = gate(&draft, &ground) {
+                *gates.entry(gate).or_default() += 1;
+            } else {
+                *accepted.entry(family).or_default() += 1;
+                examples.push(format!("{family}: {} ({})", draft.goal, run.task.goal));
             }
         }
     }
