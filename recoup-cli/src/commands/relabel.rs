@@ -12,7 +12,7 @@ use recoup::store::Store;
 
 use super::{environment, project};
 use crate::Ended;
-use crate::args::RelabelArgs;
+use crate::args::{JudgeArgs, RelabelArgs};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::models::{Decision, Models};
@@ -30,11 +30,12 @@ pub(crate) fn relabel(flags: &RelabelArgs, settings: &Settings, printer: Printer
         [] => None,
         ids => Some(project::resolve(&store, ids)?),
     };
-    let models = open(flags, settings, &store, printer)?;
+    let asked = asked(&flags.judge, settings)?;
+    let models = open(&asked, settings, &store, printer)?;
     let now = now();
     let opener = |name: &str| known.open(name);
     let members = models.as_ref().map(|models| models.asking.models()).unwrap_or_default();
-    let judges = |run: TrajectoryId| judges(members, flags, run);
+    let judges = |run: TrajectoryId| judges(members, &asked, run);
     let meter = || models.as_ref().map(meter).unwrap_or_default();
     let plan = RelabelPlan {
         config: RelabelConfig { blind: flags.blind },
@@ -52,12 +53,12 @@ pub(crate) fn relabel(flags: &RelabelArgs, settings: &Settings, printer: Printer
         }),
     };
     if let Some(models) = &models {
-        if estimate(models, &store, &plan, flags, settings, printer)? == Decision::Shown {
+        if estimate(models, &store, &plan, &asked, settings, printer)? == Decision::Shown {
             return Ok(Ended::Done);
         }
-    } else if flags.judge.spend.dry_run {
+    } else if asked.spend.dry_run {
         return Err(Failure::user("`--dry-run` says what judges would cost, and none is named")
-            .hint("name two with `--judge MODEL --judge MODEL`"));
+            .hint("name two with `--judge MODEL --judge MODEL`, or in `[models]` of the settings file"));
     }
     let mut progress = printer.progress();
     let done = pipeline::relabel_runs(&mut store, &plan, &mut progress)?;
@@ -74,29 +75,40 @@ pub(crate) fn relabel(flags: &RelabelArgs, settings: &Settings, printer: Printer
         printer.warn(format_args!("{} undecided: {why}", runs(*count as usize)));
     }
     if printer.is_json() {
-        printer.json(&project::answer_as(&store, &(flags.blind, flags.seed, &flags.judge.judges), done));
+        printer.json(&project::answer_as(&store, &(flags.blind, flags.seed, &asked.judges), done));
     } else {
         say(&done, printer);
     }
     Ok(if is_whole { Ended::Done } else { Ended::Partly })
 }
 
+/// Judges a relabeler uses: one that proposes, one that checks.
+const JUDGES_MAX: usize = 2;
+
+/// Which models to ask and what that may take: the flags, else the settings, whose panel may be larger than the two
+/// that relabeling uses.
+fn asked(flags: &JudgeArgs, settings: &Settings) -> Result<JudgeArgs, Failure> {
+    if flags.judges.len() > JUDGES_MAX {
+        return Err(Failure::user("relabeling takes two judges: one that proposes, one that checks")
+            .hint("name at most two with `--judge MODEL --judge MODEL`"));
+    }
+    let mut asked = settings.models.judging(flags);
+    asked.judges.truncate(JUDGES_MAX);
+    Ok(asked)
+}
+
 /// Opens the models that were named, and says what is missing for the strict rule.
 fn open(
-    flags: &RelabelArgs,
+    asked: &JudgeArgs,
     settings: &Settings,
     store: &Store,
     printer: Printer,
 ) -> Result<Option<Models>, Failure> {
-    let names = &flags.judge.judges;
+    let names = &asked.judges;
     if names.is_empty() {
         return Ok(None);
     }
-    if names.len() > 2 {
-        return Err(Failure::user("relabeling takes two judges: one that proposes, one that checks")
-            .hint("name at most two with `--judge MODEL --judge MODEL`"));
-    }
-    let models = Models::open(names, &flags.judge.spend, settings, Some(store), printer)?;
+    let models = Models::open(names, &asked.spend, settings, Some(store), printer)?;
     let families: Vec<&str> =
         models.asking.models().iter().map(|model| model.identity().family.as_str()).collect();
     match families.as_slice() {
@@ -114,12 +126,13 @@ fn open(
 }
 
 /// The models as one run asks them.
-fn judges<'m>(members: &'m [Arc<AskedModel>], flags: &RelabelArgs, run: TrajectoryId) -> Judges<'m> {
+fn judges<'m>(members: &'m [Arc<AskedModel>], asked: &JudgeArgs, run: TrajectoryId) -> Judges<'m> {
     let about = |model: &Arc<AskedModel>| Box::new(model.about(STAGE, Some(run))) as Box<dyn ChatModel + 'm>;
     Judges {
         relabeler: about(&members[0]),
         judge: members.get(1).map(about),
-        window_tokens: flags.judge.window.unwrap_or(JudgeConfig::default().window_tokens),
+        window_tokens: asked.window.unwrap_or(JudgeConfig::default().window_tokens),
+        answer_tokens: asked.max_answer.unwrap_or(JudgeConfig::default().answer_tokens),
     }
 }
 
@@ -134,13 +147,13 @@ fn estimate(
     models: &Models,
     store: &Store,
     plan: &RelabelPlan<'_>,
-    flags: &RelabelArgs,
+    asked: &JudgeArgs,
     settings: &Settings,
     printer: Printer,
 ) -> Result<Decision, Failure> {
     let mut estimate = Estimate::default();
     let members = models.asking.models();
-    if flags.judge.spend.dry_run || members.iter().any(|model| model.host().is_some()) {
+    if asked.spend.dry_run || members.iter().any(|model| model.host().is_some()) {
         pipeline::first_goal_questions::<Failure>(store, plan, &mut |run, question| {
             // Who checks reads as much as who proposes.
             for model in members {
@@ -153,7 +166,7 @@ fn estimate(
             Ok(())
         })?;
     }
-    models.announce(&estimate, &flags.judge.spend, settings, printer)
+    models.announce(&estimate, &asked.spend, settings, printer)
 }
 
 fn say(done: &Relabeling, printer: Printer) {

@@ -48,8 +48,11 @@ mod judges;
 /// Failed runs re-executed, and repairs proved by matched arms.
 mod replay;
 
+/// Goals that failed runs did achieve.
+mod relabel;
 /// Runs and verdicts, published.
 mod release;
+
 /// What nothing is learned from.
 mod selection;
 

@@ -26,8 +26,6 @@ const FACTS_SHOWN: usize = 150;
 const FACT_CHARS: usize = 160;
 /// Bytes that are taken for a token.
 const TOKEN_BYTES: usize = 3;
-/// Most tokens of an answer where nothing else is asked for.
-pub const ANSWER_TOKENS: u32 = 1_000;
 
 static RELABEL: LazyLock<Prompt> = LazyLock::new(|| Prompt::of(include_str!("prompts/relabel.md")));
 static CHECK: LazyLock<Prompt> = LazyLock::new(|| Prompt::of(include_str!("prompts/check.md")));

@@ -1,0 +1,97 @@
+//! Goals that failed runs did achieve, through the user's door.
+
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, chat_line};
+
+/// A project with diagnosed runs of a policy that stops too early.
+fn stopped() -> Bench {
+    let bench = Bench::new();
+    let collect =
+        ["collect", "--env", "desk", "--policy", "weak:premature-stop@0.3", "--tasks", "8", "--seed", "3"];
+    for arguments in [&collect[..], &["diagnose"]] {
+        let output = bench.output(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", bench.render(&output));
+    }
+    bench
+}
+
+#[test]
+fn goals_are_found_offline_and_only_once() {
+    let bench = stopped();
+    let done = bench.json(&["relabel", "--json"], 0);
+    let accepted: u64 = done["accepted"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert!(accepted > 0 && done["new"] == done["candidates"], "{done}");
+    assert_eq!(done["verified"]["passed"], done["verified"]["n"], "{done}");
+    let again = bench.json(&["relabel", "--json"], 0);
+    // What has a goal is not looked at again; of what had none nothing was kept.
+    assert_eq!(
+        (&again["new"], &again["accepted"]),
+        (&again["rejected"]["no-proposal"], &done["accepted"]),
+        "{again}"
+    );
+    insta::assert_snapshot!(bench.snapshot(&["relabel"]));
+}
+
+#[test]
+fn a_demonstration_holds_the_new_goal_in_place_of_the_old_one() {
+    let bench = stopped();
+    let done = bench.json(&["relabel", "--json"], 0);
+    assert!(done["candidates"].as_u64().unwrap() > 0);
+    let written = bench
+        .json(&["export", "hindsight_sft", "--format", "trl", "--resample", "--out", "rows", "--json"], 0);
+    let mut rows = 0;
+    for file in std::fs::read_dir(bench.path("rows")).unwrap().flatten() {
+        if file.path().extension().is_none_or(|kind| kind != "jsonl") {
+            continue;
+        }
+        for line in std::fs::read_to_string(file.path()).unwrap().lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            assert!(row.to_string().contains("\"user\""), "{row}");
+            rows += 1;
+        }
+    }
+    assert!(rows > 0, "{written}");
+}
+
+/// A project with one run, which succeeded.
+fn solved() -> Bench {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("one", "sum", Some(true), "the sum is 4"));
+    assert_eq!(bench.output(&["import", "runs.jsonl"]).status.code(), Some(0));
+    bench
+}
+
+#[test]
+fn without_failures_there_is_nothing_to_relabel() {
+    let bench = solved();
+    insta::assert_snapshot!(bench.snapshot(&["relabel"]));
+    let done = bench.json(&["relabel", "--json"], 0);
+    assert_eq!((&done["candidates"], &done["accepted"]), (&json!(0), &json!({})), "{done}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_hint() {
+    let bench = solved();
+    insta::assert_snapshot!("no_project", Bench::new().snapshot(&["relabel"]));
+    insta::assert_snapshot!("wrong_flag", bench.snapshot(&["relabel", "--blnd"]));
+    insta::assert_snapshot!("dry_run_without_judges", bench.snapshot(&["relabel", "--dry-run"]));
+    let three = ["relabel", "--judge", "scripted:a", "--judge", "scripted:b", "--judge", "scripted:c"];
+    insta::assert_snapshot!("three_judges", bench.snapshot(&three));
+}
+
+#[test]
+fn the_first_two_judges_of_the_settings_are_asked() {
+    let bench = stopped();
+    for name in ["one", "two"] {
+        bench.write(&format!("{name}.jsonl"), "{\"answer\":\"I do not know\"}\n".repeat(200));
+    }
+    bench.write(
+        "recoup.toml",
+        "[models]\njudges = [\"scripted:one.jsonl\", \"scripted:two.jsonl\", \"scripted:missing.jsonl\"]\n",
+    );
+    let done = bench.json(&["relabel", "--limit", "2", "--json"], 0);
+    assert!(done["calls"].as_u64().unwrap() > 0, "{done}");
+    let without = bench.json(&["relabel", "--limit", "2", "--no-judge", "--json"], 0);
+    assert_eq!(without["calls"], 0, "{without}");
+}
