@@ -47,7 +47,8 @@ fn calling(id: &str, success: bool, arguments: &str, result: &str) -> Value {
 
 fn imported(runs: &[Value]) -> Bench {
     let bench = Bench::new();
-    bench.write("runs.jsonl", runs.iter().map(|run| format!("{run}\n")).collect::<String>());
+    let lines: Vec<String> = runs.iter().map(Value::to_string).collect();
+    bench.write("runs.jsonl", lines.join("\n"));
     assert_eq!(bench.output(&["import", "runs.jsonl"]).status.code(), Some(0));
     bench
 }
