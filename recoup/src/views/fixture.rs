@@ -8,8 +8,8 @@ use crate::trajectory::{
     ArgumentsForm, Citation, Node, Origin, Outcome, Part, Role, ToolCall, ToolResult, Trajectory,
 };
 use crate::verdict::{
-    Arm, ArmOutcome, Blame, Candidate, ContinuationOutcome, Decision, Diagnosis, Finding, Party, Quote,
-    ReplayPair, Review, Side,
+    Acceptance, Arm, ArmOutcome, Blame, Candidate, Class, ContinuationOutcome, Decision, Diagnosis, Evidence,
+    FailureClass, FinalAnswer, Finding, Party, Quote, Relabel, ReplayPair, Review, Side,
 };
 
 /// Position of the wrong turn.
@@ -179,4 +179,27 @@ pub(super) fn fixture() -> Fixture {
         run,
         settings: ViewSettings::default(),
     }
+}
+
+/// A failure that is learned from with a weight of 0.4.
+pub(super) fn class() -> FailureClass {
+    FailureClass { class: Class::WrongResult, mode: None, recoverable: true, severity: 0.6, loss_weight: 0.4 }
+}
+
+/// The goal that the run did achieve with its first call, by judges that say 1.0 and 0.8.
+pub(super) fn achieved(evidence: Evidence, answer: FinalAnswer) -> (VerdictId, Relabel) {
+    let acceptance =
+        Acceptance { evidence, relabeler_confidence: 1.0, judge_confidence: 0.8, cut_node: 2, answer };
+    let relabel = Relabel {
+        goal: "Is order A1 open?".to_owned(),
+        claims: Vec::new(),
+        specification: None,
+        accepted: Some(acceptance),
+        rejected: None,
+        attempt: 0,
+        background: false,
+        blind: false,
+        verified: None,
+    };
+    (VerdictId(Hash::of(b"relabel")), relabel)
 }

@@ -32,3 +32,33 @@ impl View for GoalContrast {
         Ok(Example::paired(reached, missed, Objective::GoalContrast).into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::GoalContrast;
+    use crate::verdict::{Evidence, FinalAnswer};
+    use crate::views::fixture::{achieved, class, fixture};
+    use crate::views::{Objective, Relabels, View, ViewInput};
+
+    #[test]
+    fn the_actions_are_the_same_and_only_the_goal_differs() {
+        let mut fixture = fixture();
+        fixture.settings.synthetic_answers = true;
+        let class = class();
+        let goal = achieved(Evidence::Rules, FinalAnswer::Composed { text: "A1 is open.".to_owned() });
+        let relabels = Relabels { accepted: Some(&goal), shuffled: None };
+        let input = ViewInput { class: Some(&class), relabels, ..fixture.input() };
+        let examples = GoalContrast.build(&input).unwrap();
+        let [reached, missed] = examples.as_slice() else { panic!("two halves") };
+        assert_eq!(reached.context[0].parts[0].cited_text(), Some("Is order A1 open?"));
+        assert_eq!(missed.context[0].parts[0].cited_text(), Some("cancel A1"));
+        assert_eq!(reached.context[1..], missed.context[1..]);
+        assert_eq!(reached.segments, missed.segments);
+        // A composed answer is no action of the run, whatever the settings say.
+        assert_eq!(reached.context.len(), 2);
+        let pair = |half: &crate::views::Example| half.pair.clone().unwrap();
+        assert_eq!(pair(reached).id, pair(missed).id);
+        assert!(pair(reached).chosen && !pair(missed).chosen);
+        assert_eq!(reached.objective, Objective::GoalContrast);
+    }
+}

@@ -51,3 +51,32 @@ impl View for ShuffledSft {
         relabeled.example(self, input, goal).map(|example| vec![example])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{FailureSft, ShuffledSft};
+    use crate::verdict::{Evidence, FinalAnswer};
+    use crate::views::fixture::{achieved, class, fixture};
+    use crate::views::hindsight_sft::HindsightSft;
+    use crate::views::{Relabels, View, ViewInput};
+
+    #[test]
+    fn controls_differ_from_the_demonstration_in_the_goal_alone() {
+        let (fixture, class) = (fixture(), class());
+        let goal = achieved(Evidence::Rules, FinalAnswer::Composed { text: "A1 is open.".to_owned() });
+        let of = |shuffled| ViewInput {
+            class: Some(&class),
+            relabels: Relabels { accepted: Some(&goal), shuffled },
+            ..fixture.input()
+        };
+        let built = |view: &dyn View| view.build(&of(Some("Is the shop in Riga open?"))).unwrap().remove(0);
+        let (relabeled, failed, shuffled) = (built(&HindsightSft), built(&FailureSft), built(&ShuffledSft));
+        assert_eq!(failed.context[0].parts[0].cited_text(), Some("cancel A1"));
+        assert_eq!(shuffled.context[0].parts[0].cited_text(), Some("Is the shop in Riga open?"));
+        for control in [&failed, &shuffled] {
+            assert_eq!(control.context[1..], relabeled.context[1..]);
+            assert_eq!(control.segments, relabeled.segments);
+        }
+        assert_eq!(ShuffledSft.build(&of(None)).unwrap_err().reason, "no-goal-of-another-task");
+    }
+}

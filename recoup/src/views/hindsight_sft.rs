@@ -169,3 +169,79 @@ fn failed_calls(input: &ViewInput<'_>) -> Vec<usize> {
     failed.retain(|node| !calls().any(|call| call.node == *node && call.success().is_some()));
     failed
 }
+
+#[cfg(test)]
+mod tests {
+    use super::HindsightSft;
+    use crate::verdict::{Evidence, FinalAnswer};
+    use crate::views::fixture::{Fixture, achieved, class, fixture};
+    use crate::views::{self, Example, Exclusion, Relabels, View, ViewInput};
+
+    fn built(fixture: &Fixture, evidence: Evidence, answer: FinalAnswer) -> Result<Vec<Example>, Exclusion> {
+        let (goal, class) = (achieved(evidence, answer), class());
+        let relabels = Relabels { accepted: Some(&goal), shuffled: None };
+        HindsightSft.build(&ViewInput { class: Some(&class), relabels, ..fixture.input() })
+    }
+
+    fn composed() -> FinalAnswer {
+        FinalAnswer::Composed { text: "A1 is open.".to_owned() }
+    }
+
+    #[test]
+    fn the_run_is_cut_where_the_goal_was_completed() {
+        let examples = built(&fixture(), Evidence::TwoJudges, composed()).unwrap();
+        let [example] = examples.as_slice() else { panic!("one example") };
+        assert_eq!(example.context[0].parts[0].cited_text(), Some("Is order A1 open?"));
+        // The answer made of facts is not learned, so what was shown before it need not be read.
+        assert_eq!(example.context.len(), 2);
+        assert!(!example.segments.is_empty());
+        for segment in &example.segments {
+            assert_eq!(segment.message, 1);
+            assert!((segment.weight - 0.4 * 0.9).abs() < 1e-9, "{}", segment.weight);
+        }
+        assert_eq!(example.lineage.evidence, views::Evidence::Hindsight);
+        assert_eq!(example.lineage.gates, ["two_judges"]);
+    }
+
+    #[test]
+    fn an_own_answer_is_learned_and_a_failed_call_before_it_is_not() {
+        let kept = built(&fixture(), Evidence::Rules, FinalAnswer::Kept { node: 5 }).unwrap().remove(0);
+        let learned: Vec<usize> = kept.segments.iter().map(|segment| segment.message).collect();
+        assert_eq!((kept.context.len(), learned), (6, vec![1, 5]));
+    }
+
+    #[test]
+    fn a_composed_answer_is_learned_only_where_asked_for() {
+        let mut fixture = fixture();
+        fixture.settings.synthetic_answers = true;
+        let example = built(&fixture, Evidence::Rules, composed()).unwrap().remove(0);
+        let learned: Vec<usize> = example.segments.iter().map(|segment| segment.message).collect();
+        assert_eq!((example.context.len(), learned), (4, vec![1, 3]));
+        assert_eq!(example.context[3].parts[0].cited_text(), Some("A1 is open."));
+        assert_eq!(example.context[3].node, None);
+    }
+
+    #[test]
+    fn one_judge_is_not_enough_unless_asked_for() {
+        let mut fixture = fixture();
+        let refused = built(&fixture, Evidence::OneJudge, composed()).unwrap_err();
+        assert_eq!(refused.reason, "one-judge-alone");
+        fixture.settings.one_judge = true;
+        assert_eq!(built(&fixture, Evidence::OneJudge, composed()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_goal_that_stands_in_another_message_too_is_refused() {
+        let mut fixture = fixture();
+        "Please cancel the garden hose order.".clone_into(&mut fixture.run.task.goal);
+        let text = "Please cancel the garden hose order. It is A1.";
+        fixture.run.nodes[0].parts = vec![crate::trajectory::Part::text(text)];
+        let example = built(&fixture, Evidence::Rules, composed()).unwrap().remove(0);
+        assert_eq!(example.context[0].parts[0].cited_text(), Some("Is order A1 open? It is A1."));
+        fixture.run.nodes[2].parts = vec![crate::trajectory::Part::text(text)];
+        assert_eq!(
+            built(&fixture, Evidence::Rules, composed()).unwrap_err().reason,
+            "original-goal-repeated"
+        );
+    }
+}
