@@ -166,6 +166,9 @@ fn say(manifest: &Manifest, flags: &ExportArgs, printer: Printer) {
     for (reason, count) in manifest.excluded.iter().chain(&manifest.refused) {
         printer.note(format_args!("  {count} × {reason}"));
     }
+    if manifest.rows == 0 && manifest.refused.contains_key("weight-not-carried") {
+        printer.note("  this format carries no weights: `--resample` draws rows by weight, `--format parquet` keeps them");
+    }
 }
 
 fn shown(path: &Path) -> String {

@@ -25,6 +25,7 @@ mod words;
 
 pub use self::actions::{Action, Observation};
 pub use self::detectors::DETECTORS;
+pub(crate) use self::effects::effect_of;
 pub use self::effects::{Effect, effect};
 pub use self::gates::GateReview;
 pub use self::judging::{JUDGE_VERSION, JudgingConfig, is_judged, judging_verdicts};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::diagnosis::{Effect, effect_of};
 use crate::hindsight::episode::Episode;
 use crate::hindsight::facts::{Fact, FactKind, Facts};
 use crate::hindsight::proposal::{Proposal, Wording, listed};
@@ -56,7 +57,16 @@ pub(super) fn propose(episode: &Episode<'_>, facts: &mut Facts<'_, '_>) -> Vec<P
     let mut proposals = Vec::new();
     let mut tried = 0;
     for (at, exchange) in episode.exchanges.iter().enumerate().rev() {
-        let Some((_, arguments, _)) = exchange.called() else { continue };
+        let Some((name, arguments, _)) = exchange.called() else { continue };
+        // What a change answers cannot have been asked before it; and what was asked twice was answered once.
+        let effect = effect_of(name, &episode.run.tools);
+        let changes = matches!(effect, Effect::Mutate | Effect::Submit | Effect::Handoff);
+        let repeats = episode.exchanges[..at].iter().any(|earlier| {
+            earlier.called().is_some_and(|(known, given, _)| known == name && given == arguments)
+        });
+        if changes || repeats {
+            continue;
+        }
         let asked: Vec<String> = texts(arguments);
         let Some(members) = record(facts, at, &asked) else { continue };
         if asked.is_empty() || tried >= CALLS_MAX {
