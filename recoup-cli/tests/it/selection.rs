@@ -29,7 +29,7 @@ fn project() -> (Bench, Vec<String>) {
 
 /// The manifest of the solved runs after an export with some flags.
 fn manifest(bench: &Bench, flags: &[&str]) -> Value {
-    let export = ["export", "--format", "trl-messages", "--view", "success_sft", "--out", "rows", "--json"];
+    let export = ["export", "success_sft", "--format", "trl-messages", "--out", "rows", "--json"];
     bench.json(&[&export, flags].concat(), 0);
     serde_json::from_slice(&std::fs::read(bench.path("rows/success_sft.manifest.json")).unwrap()).unwrap()
 }
