@@ -1,7 +1,7 @@
 //! Models: who is asked, what is asked, and what an answer is.
 //!
 //! [`ChatModel`] is one blocking call. A stage that asks many questions goes through [`Asking`]: it fans
-//! questions out ([`batch`]), looks each up among the answers that were paid for before ([`cached`]), keeps
+//! questions out (`batch.rs`), looks each up among the answers that were paid for before ([`cached`]), keeps
 //! to the providers' limits and tries again ([`pacer`]), never passes the caps of a [`Budget`], and keeps a
 //! [`Ledger`]. The stage sees answers in the order of its questions. Nearly all tests use
 //! [`ScriptedModel`], whose answers are a list or a closure.
