@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::chat::{Style, chat_messages, shapes, styled_messages, tools_text};
-use super::learned::{Learned, learned, require_last};
+use super::learned::{Learned, learned};
 use super::shape::{Shape, key, optional};
 use super::trl::with;
-use super::trl_preference::require_same_state;
+use super::trl_preference::require_pair;
 use super::{Exporter, Refusal};
 use crate::trajectory::Part;
 use crate::views::{Example, Objective};
@@ -35,10 +35,7 @@ const MESSAGE: Shape = Shape::Object(&[
     shapes::REASONING,
     optional(
         "tool_calls",
-        Shape::List(&Shape::Object(&[
-            key("type", Shape::Word(&["function"])),
-            key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Text)])),
-        ])),
+        Shape::List(&Shape::Object(&[key("type", Shape::Word(&["function"])), shapes::FUNCTION_AS_TEXT])),
     ),
     shapes::TRAIN,
 ]);
@@ -84,9 +81,9 @@ impl Exporter for Axolotl {
         for (message, learned) in messages.iter_mut().zip(learned) {
             match learned {
                 None => {}
-                Some(Learned::Nothing) => message["train"] = json!(false),
-                Some(Learned::All) => message["train"] = json!(true),
-                Some(Learned::Part(index)) => {
+                Some((_, Learned::Nothing)) => message["train"] = json!(false),
+                Some((_, Learned::All)) => message["train"] = json!(true),
+                Some((index, Learned::Part)) => {
                     message["content"] = parts(example, index)?.into();
                     message["train"] = json!(true);
                 }
@@ -96,9 +93,7 @@ impl Exporter for Axolotl {
     }
 
     fn pair(&self, chosen: &Example, rejected: &Example) -> Result<Value, Refusal> {
-        require_same_state(chosen, rejected)?;
-        require_last(chosen)?;
-        require_last(rejected)?;
+        require_pair(chosen, rejected)?;
         if !chosen.tools.is_empty() {
             return Err(Refusal::because("tools-in-a-preference"));
         }

@@ -261,6 +261,18 @@ pub(super) mod shapes {
             key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Map)])),
         ])),
     );
+    /// What a call calls, its arguments as the text that the model wrote.
+    pub(in super::super) const FUNCTION_AS_TEXT: Key =
+        key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Text)]));
+    /// Calls with their arguments as text, each with its id.
+    pub(in super::super) const NAMED_CALLS: Key = optional(
+        "tool_calls",
+        Shape::List(&Shape::Object(&[
+            key("id", Shape::Text),
+            key("type", Shape::Word(&["function"])),
+            FUNCTION_AS_TEXT,
+        ])),
+    );
     /// A conversation.
     pub(in super::super) const MESSAGES: Shape =
         Shape::List(&Shape::Object(&[ROLE, CONTENT, NAME, REASONING, CALLS, TRAIN]));

@@ -13,40 +13,45 @@ pub(super) enum Learned {
     Nothing,
     /// All that the policy wrote in it, with weight 1.
     All,
-    /// A part of it. The message's position in the example's context.
-    Part(usize),
+    /// A part of it.
+    Part,
 }
 
-/// What is learned of each chat message: `None` where it is not the assistant's. Chat messages of the assistant
-/// are as many and in the same order as the example's.
-pub(super) fn learned(example: &Example, messages: &[Value]) -> Vec<Option<Learned>> {
+/// What is learned of each chat message, with the position in the example's context of the message that it is;
+/// `None` where it is not the assistant's. Chat messages of the assistant are as many and in the same order as the
+/// example's.
+pub(super) fn learned(example: &Example, messages: &[Value]) -> Vec<Option<(usize, Learned)>> {
     let mut shown = example.context.iter().enumerate().filter(|(_, shown)| shown.role == Role::Assistant);
     let learned = |message: &Value| {
         if message["role"] != "assistant" {
             return None;
         }
         let index = shown.next()?.0;
-        Some(if example.segments_of(index).next().is_none() {
+        let learned = if example.segments_of(index).next().is_none() {
             Learned::Nothing
         } else if example.learns_all_of(index) {
             Learned::All
         } else {
-            Learned::Part(index)
-        })
+            Learned::Part
+        };
+        Some((index, learned))
     };
     messages.iter().map(learned).collect()
 }
 
-/// Whether each assistant message is learned, for formats that know no parts.
+/// The same for formats that know no parts: whether each assistant message is learned.
 ///
 /// # Errors
 /// Where one is learned in part.
-pub(super) fn learned_whole(example: &Example, messages: &[Value]) -> Result<Vec<Option<bool>>, Refusal> {
-    let whole = |learned: Option<Learned>| match learned {
+pub(super) fn learned_whole(
+    example: &Example,
+    messages: &[Value],
+) -> Result<Vec<Option<(usize, bool)>>, Refusal> {
+    let whole = |learned: Option<(usize, Learned)>| match learned {
         None => Ok(None),
-        Some(Learned::Nothing) => Ok(Some(false)),
-        Some(Learned::All) => Ok(Some(true)),
-        Some(Learned::Part(_)) => Err(Refusal::because("a-part-of-a-message-is-learned")),
+        Some((index, Learned::Nothing)) => Ok(Some((index, false))),
+        Some((index, Learned::All)) => Ok(Some((index, true))),
+        Some((_, Learned::Part)) => Err(Refusal::because("a-part-of-a-message-is-learned")),
     };
     learned(example, messages).into_iter().map(whole).collect()
 }

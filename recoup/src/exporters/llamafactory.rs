@@ -14,8 +14,8 @@ use super::chat::{chat_messages, tools};
 use super::learned::{require_all, require_last};
 use super::rows::stepwise;
 use super::shape::{Key, Shape, key};
-use super::trl::{learns_whole_runs, one_row_a_step, with};
-use super::trl_preference::require_same_state;
+use super::trl::{one_row_a_step, with};
+use super::trl_preference::require_pair;
 use super::{Built, Exporter, Manifest, Refusal};
 use crate::views::{Example, Objective, View};
 
@@ -35,7 +35,7 @@ pub(super) struct LlamaFactory {
 
 /// What writes a view.
 pub(super) fn of_view(view: &dyn View) -> &'static dyn Exporter {
-    if learns_whole_runs(view) {
+    if view.learns_whole_runs() {
         &LlamaFactory { learns_whole_runs: true }
     } else {
         &LlamaFactory { learns_whole_runs: false }
@@ -121,9 +121,7 @@ impl Exporter for LlamaFactory {
     }
 
     fn pair(&self, chosen: &Example, rejected: &Example) -> Result<Value, Refusal> {
-        require_same_state(chosen, rejected)?;
-        require_last(chosen)?;
-        require_last(rejected)?;
+        require_pair(chosen, rejected)?;
         let mut turns = Turns::of(chosen)?;
         let (better, worse) = (turns.turns.pop(), Turns::of(rejected)?.turns.pop());
         let answers = [("chosen", better), ("rejected", worse)];

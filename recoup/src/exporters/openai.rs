@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::chat::{Style, shapes, styled_messages, tools};
-use super::learned::{learned_whole, require_last};
+use super::learned::learned_whole;
 use super::shape::{Key, Shape, key, optional};
 use super::trl::with;
-use super::trl_preference::require_same_state;
+use super::trl_preference::require_pair;
 use super::{Exporter, Refusal};
 use crate::views::{Example, Objective};
 
@@ -22,21 +22,13 @@ pub(super) struct OpenAi;
 
 const STYLE: Style = Style { arguments_as_text: true, call_ids: true };
 
-const CALLS: Key = optional(
-    "tool_calls",
-    Shape::List(&Shape::Object(&[
-        key("id", Shape::Text),
-        key("type", Shape::Word(&["function"])),
-        key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Text)])),
-    ])),
-);
 const TOOL_CALL_ID: Key = key("tool_call_id", Shape::Text);
 const MESSAGE: Shape = Shape::Either(&[
     Shape::Object(&[key("role", Shape::Word(&["system", "user"])), shapes::CONTENT]),
     Shape::Object(&[
         key("role", Shape::Word(&["assistant"])),
         optional("content", Shape::Text),
-        CALLS,
+        shapes::NAMED_CALLS,
         optional("weight", Shape::Integer),
     ]),
     Shape::Object(&[key("role", Shape::Word(&["tool"])), TOOL_CALL_ID, shapes::CONTENT]),
@@ -44,7 +36,7 @@ const MESSAGE: Shape = Shape::Either(&[
 const ANSWER: Shape = Shape::List(&Shape::Object(&[
     key("role", Shape::Word(&["assistant"])),
     optional("content", Shape::Text),
-    CALLS,
+    shapes::NAMED_CALLS,
 ]));
 
 /// The conversation, without what the form has no place for.
@@ -94,7 +86,7 @@ impl Exporter for OpenAi {
         let mut messages = messages(example)?;
         let learned = learned_whole(example, &messages)?;
         for (message, learned) in messages.iter_mut().zip(learned) {
-            if let Some(learned) = learned {
+            if let Some((_, learned)) = learned {
                 message["weight"] = json!(u8::from(learned));
             }
         }
@@ -102,9 +94,7 @@ impl Exporter for OpenAi {
     }
 
     fn pair(&self, chosen: &Example, rejected: &Example) -> Result<Value, Refusal> {
-        require_same_state(chosen, rejected)?;
-        require_last(chosen)?;
-        require_last(rejected)?;
+        require_pair(chosen, rejected)?;
         let mut input = messages(chosen)?;
         let better = input.pop();
         let worse = messages(rejected)?.pop();

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::chat::{Style, shapes, styled_messages, tools_text};
-use super::learned::{learned_whole, require_last};
-use super::shape::{Key, Shape, key, optional};
+use super::learned::learned_whole;
+use super::shape::{Shape, key, optional};
 use super::trl::with;
-use super::trl_preference::require_same_state;
+use super::trl_preference::require_pair;
 use super::{Exporter, Refusal};
 use crate::views::{Example, Objective};
 
@@ -25,19 +25,11 @@ const PART: Shape = Shape::Either(&[
     Shape::Object(&[key("type", Shape::Word(&["text"])), key("text", Shape::Text)]),
     Shape::Object(&[key("type", Shape::Word(&["thinking"])), key("thinking", Shape::Text)]),
 ]);
-const CALLS: Key = optional(
-    "tool_calls",
-    Shape::List(&Shape::Object(&[
-        key("id", Shape::Text),
-        key("type", Shape::Word(&["function"])),
-        key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Text)])),
-    ])),
-);
 const MESSAGES: Shape = Shape::List(&Shape::Object(&[
     shapes::ROLE,
     key("content", Shape::List(&PART)),
     shapes::NAME,
-    CALLS,
+    shapes::NAMED_CALLS,
     optional("tool_call_id", Shape::Text),
     optional("trainable", Shape::Flag),
 ]));
@@ -62,15 +54,13 @@ impl Exporter for Tinker {
         let mut messages = messages(example)?;
         let learned = learned_whole(example, &messages)?;
         for (message, learned) in messages.iter_mut().zip(learned) {
-            message["trainable"] = json!(learned == Some(true));
+            message["trainable"] = json!(learned.is_some_and(|(_, learned)| learned));
         }
         Ok(json!({"messages": messages, "tools": tools_text(example)}))
     }
 
     fn pair(&self, chosen: &Example, rejected: &Example) -> Result<Value, Refusal> {
-        require_same_state(chosen, rejected)?;
-        require_last(chosen)?;
-        require_last(rejected)?;
+        require_pair(chosen, rejected)?;
         if !chosen.tools.is_empty() {
             // A comparison has no place for them.
             return Err(Refusal::because("tools-in-a-preference"));

@@ -7,27 +7,20 @@ use serde_json::Value;
 use super::{ExportOptions, Exporter, Training, TrlKto, TrlMessages, TrlPreference, TrlPromptCompletion};
 use crate::views::{Objective, View};
 
-/// Whether a view learns all that the policy wrote in its conversations, so that a row can be a whole one.
-/// Hindsight leaves out failed calls and words about the original goal, and its controls are written alike.
-pub(super) fn learns_whole_runs(view: &dyn View) -> bool {
-    view.name() == "success_sft"
-}
-
 /// What writes a view for TRL.
 pub(super) fn of_view(view: &dyn View) -> &'static dyn Exporter {
     match view.objective() {
         Objective::Preference | Objective::GoalContrast => &TrlPreference,
         Objective::Desirability | Objective::StepRewards => &TrlKto,
-        Objective::TokenSum if learns_whole_runs(view) => &TrlMessages,
+        Objective::TokenSum if view.learns_whole_runs() => &TrlMessages,
         // TRL reads no per-message weights, so masked views go out one kept step a row.
         Objective::TokenSum | Objective::MeanPerExample => &TrlPromptCompletion,
     }
 }
 
-/// The training file that the main job writes for a view. TRL weighs no row, so those of `hindsight_sft`, whose
-/// weights are all below 1, are drawn by weight.
+/// The training file that the main job writes for a view. TRL weighs no row, so weighted ones are drawn.
 pub fn natural(view: &'static dyn View) -> Training<'static> {
-    let options = ExportOptions { resample: view.name() == "hindsight_sft" };
+    let options = ExportOptions { resample: view.is_weighted() };
     Training { view, exporter: of_view(view), options }
 }
 

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::chat::{shapes, tools_text};
+use super::learned::require_last;
 use super::shape::{Shape, key};
 use super::trl_prompt_completion::prompt_and_completion;
 use super::{Exporter, Refusal};
@@ -12,21 +13,19 @@ use crate::views::{Example, Message};
 /// See the module.
 pub struct TrlPreference;
 
-/// What two answers answer, and whether it is the same.
-///
 /// # Errors
-/// Where the halves differ before their last messages.
-pub(super) fn require_same_state(chosen: &Example, rejected: &Example) -> Result<(), Refusal> {
+/// Where the halves differ before their last messages, or more is learned than those.
+pub(super) fn require_pair(chosen: &Example, rejected: &Example) -> Result<(), Refusal> {
     let before = |example: &Example| -> Vec<Message> {
         let shown = example.context.split_last().map_or(&[][..], |(_, before)| before);
         // What a node is called and was sampled as is no part of what a model sees.
         shown.iter().map(|message| Message { node: None, sampled: None, ..(**message).clone() }).collect()
     };
-    if chosen.tools == rejected.tools && before(chosen) == before(rejected) {
-        Ok(())
-    } else {
-        Err(Refusal::because("halves-differ-before-the-decision"))
+    if chosen.tools != rejected.tools || before(chosen) != before(rejected) {
+        return Err(Refusal::because("halves-differ-before-the-decision"));
     }
+    require_last(chosen)?;
+    require_last(rejected)
 }
 
 impl Exporter for TrlPreference {
@@ -39,7 +38,7 @@ impl Exporter for TrlPreference {
     }
 
     fn pair(&self, chosen: &Example, rejected: &Example) -> Result<Value, Refusal> {
-        require_same_state(chosen, rejected)?;
+        require_pair(chosen, rejected)?;
         let (prompt, better) = prompt_and_completion(chosen)?;
         let (_, worse) = prompt_and_completion(rejected)?;
         Ok(json!({"prompt": prompt, "chosen": [better], "rejected": [worse], "tools": tools_text(chosen)}))

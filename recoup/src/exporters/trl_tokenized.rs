@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::chat::{chat_messages, tools};
+use super::learned::learned_whole;
 use super::shape::{Shape, key};
 use super::trl::one_row_a_step;
 use super::windows::windows;
 use super::writer::leftover;
 use super::{Built, Exporter, Refusal, TokenCounts};
 use crate::templates::{ChatFormat, Conversation, MaskedRow, Refused, RenderOptions, Target, mask};
-use crate::trajectory::Role;
 use crate::views::{Example, Objective};
 
 /// The format's name.
@@ -42,14 +42,8 @@ impl TrlTokenized {
         &self.format
     }
 
-    /// The masked row of an example.
-    ///
-    /// # Errors
-    /// Why it has none.
-    pub fn masked(&self, example: &Example) -> Result<MaskedRow, Refusal> {
-        if example.tools.iter().any(|tool| tool.parameters.is_none()) {
-            return Err(Refusal::because("tool-without-schema"));
-        }
+    /// The masked row of an example, or why it has none.
+    fn masked(&self, example: &Example) -> Result<MaskedRow, Refusal> {
         let messages = chat_messages(example)?;
         let tools = tools(example);
         let is_leftover = |values: &[Value]| values.iter().any(|value| leftover(value).is_some());
@@ -113,23 +107,15 @@ fn counts(example: &Example, row: &MaskedRow) -> TokenCounts {
     }
 }
 
-/// What is learned, by the index of its chat message: the assistant's messages are as many and in the same
-/// order as the example's.
+/// What is learned, by the index of its chat message.
 fn targets<'a>(example: &'a Example, messages: &[Value]) -> Result<Vec<Target<'a>>, Refusal> {
-    let rows = (0..messages.len()).filter(|index| messages[*index]["role"] == "assistant");
-    let shown = example.context.iter().enumerate().filter(|(_, shown)| shown.role == Role::Assistant);
-    let mut targets = Vec::new();
-    for (message, (index, shown)) in rows.zip(shown) {
-        if example.segments_of(index).next().is_none() {
-            continue;
-        }
-        if !example.learns_all_of(index) {
-            return Err(Refusal::because("a-part-of-a-message-is-learned"));
-        }
-        let completion_ids = shown.sampled.as_ref().map(|sampled| sampled.ids.as_slice());
-        targets.push(Target { message, weight: 1.0, completion_ids });
-    }
-    Ok(targets)
+    let learned = learned_whole(example, messages)?.into_iter().enumerate();
+    let target = |(message, learned): (usize, Option<(usize, bool)>)| {
+        let (index, _) = learned.filter(|(_, learned)| *learned)?;
+        let sampled = example.context.get(index)?.sampled.as_ref();
+        Some(Target { message, weight: 1.0, completion_ids: sampled.map(|sampled| sampled.ids.as_slice()) })
+    };
+    Ok(learned.filter_map(target).collect())
 }
 
 impl Exporter for TrlTokenized {

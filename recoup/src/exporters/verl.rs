@@ -35,10 +35,7 @@ const MESSAGES: Shape = Shape::List(&Shape::Object(&[
     shapes::REASONING,
     optional(
         "tool_calls",
-        Shape::List(&Shape::Object(&[
-            key("type", Shape::Text),
-            key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Text)])),
-        ])),
+        Shape::List(&Shape::Object(&[key("type", Shape::Text), shapes::FUNCTION_AS_TEXT])),
     ),
 ]));
 

@@ -23,6 +23,10 @@ impl View for FailureSft {
         Objective::TokenSum
     }
 
+    fn is_weighted(&self) -> bool {
+        true
+    }
+
     fn is_on_request(&self) -> bool {
         true
     }
@@ -39,6 +43,10 @@ impl View for ShuffledSft {
 
     fn objective(&self) -> Objective {
         Objective::TokenSum
+    }
+
+    fn is_weighted(&self) -> bool {
+        true
     }
 
     fn is_on_request(&self) -> bool {

@@ -26,6 +26,10 @@ impl View for HindsightSft {
         Objective::TokenSum
     }
 
+    fn is_weighted(&self) -> bool {
+        true
+    }
+
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
         let relabeled = Relabeled::of(input)?;
         let goal = relabeled.goal;

@@ -59,6 +59,16 @@ pub trait View: Sync {
     /// What a trainer makes of its examples: the objective of each.
     fn objective(&self) -> Objective;
 
+    /// Whether it learns all that the policy wrote in its conversations, so that a row can be a whole one.
+    fn learns_whole_runs(&self) -> bool {
+        false
+    }
+
+    /// Whether its weights are other than 1, so that a format without weights has to draw rows.
+    fn is_weighted(&self) -> bool {
+        false
+    }
+
     /// Whether it is built only when it is named: a control, which is for measuring, or a loss that no common
     /// trainer has.
     fn is_on_request(&self) -> bool {

@@ -15,6 +15,10 @@ impl View for SuccessSft {
         Objective::TokenSum
     }
 
+    fn learns_whole_runs(&self) -> bool {
+        true
+    }
+
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
         match input.run.outcome().status {
             Status::Success => {}

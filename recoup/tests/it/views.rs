@@ -333,6 +333,23 @@ fn check_mask(example: &Example, run: &Trajectory) {
     }
 }
 
+/// What is wrong with a generated run.
+struct Faults {
+    decisive: usize,
+    findings: Vec<Finding>,
+    /// The first node at fault for something never made up for.
+    first_error: usize,
+}
+
+fn faults(nodes: usize, decisive: usize, found: &[(usize, Option<u8>)]) -> Faults {
+    let decisive = decisive % nodes;
+    let findings: Vec<Finding> =
+        found.iter().map(|(node, resolved)| finding(node % nodes, resolved.map(usize::from))).collect();
+    let lasting = findings.iter().filter(|finding| finding.resolved_at.is_none()).map(|finding| finding.node);
+    let first_error = lasting.chain([decisive]).min().unwrap();
+    Faults { decisive, findings, first_error }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -368,13 +385,7 @@ proptest! {
     ) {
         let run = generated(&turns, 12, failed());
         let last_step = run.main_branch().steps().last().copied();
-        let decisive = decisive % turns.len();
-        let findings: Vec<Finding> = found
-            .iter()
-            .map(|(node, resolved)| finding(node % turns.len(), resolved.map(usize::from)))
-            .collect();
-        let lasting = findings.iter().filter(|finding| finding.resolved_at.is_none()).map(|finding| finding.node);
-        let first_error = lasting.chain([decisive]).min().unwrap();
+        let Faults { decisive, findings, first_error } = faults(turns.len(), decisive, &found);
         let blame = blame(Party::Agent);
         let diagnosis = diagnosis(decisive, findings);
         let kept: Vec<usize> = (0..first_error)
@@ -431,13 +442,7 @@ proptest! {
     ) {
         let run = generated(&turns, 12, failed());
         let last_step = run.main_branch().steps().last().copied();
-        let decisive = decisive % turns.len();
-        let findings: Vec<Finding> = found
-            .iter()
-            .map(|(node, resolved)| finding(node % turns.len(), resolved.map(usize::from)))
-            .collect();
-        let lasting = findings.iter().filter(|finding| finding.resolved_at.is_none()).map(|finding| finding.node);
-        let first_error = lasting.chain([decisive]).min().unwrap();
+        let Faults { decisive, findings, first_error } = faults(turns.len(), decisive, &found);
         let at_fault = |node: usize| node == decisive || findings.iter().any(|finding| finding.node == node);
         let (blame, diagnosis) = (blame(Party::Agent), diagnosis(decisive, findings.clone()));
         for example in Kto.build(&input(&run, &blame, &diagnosis)).unwrap_or_default() {
