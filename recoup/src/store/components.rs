@@ -38,7 +38,10 @@ pub(super) struct Components {
     fixed: Vec<Option<Split>>,
     torn: Vec<bool>,
     smallest: Vec<Option<String>>,
+    /// Names of components that are gone, in the order they went, each with the smaller one that was kept.
     renamed: Vec<(String, String)>,
+    /// The same to look up. Another link may still be known by a name that is gone.
+    kept: HashMap<String, String>,
 }
 
 impl Components {
@@ -68,6 +71,14 @@ impl Components {
         at
     }
 
+    /// A split under the name that its component has now.
+    fn current(&self, mut split: Split) -> Split {
+        while let Some(kept) = self.kept.get(&split.component) {
+            split.component.clone_from(kept);
+        }
+        split
+    }
+
     /// Ties the links of a run of a task together unless they stand on two sides; false where they do.
     pub(super) fn join(&mut self, links: &[Hash], task: &str) -> bool {
         let mut roots: Vec<usize> = Vec::with_capacity(links.len());
@@ -94,9 +105,11 @@ impl Components {
             let (fixed, smallest) = (self.fixed[*other].take(), self.smallest[*other].take());
             self.fixed[*first] = match (self.fixed[*first].take(), fixed) {
                 (Some(left), Some(right)) => {
+                    let (left, right) = (self.current(left), self.current(right));
                     let (kept, gone) =
                         if left.component <= right.component { (left, right) } else { (right, left) };
                     if kept.component != gone.component {
+                        self.kept.insert(gone.component.clone(), kept.component.clone());
                         self.renamed.push((gone.component, kept.component.clone()));
                     }
                     Some(kept)
@@ -126,7 +139,8 @@ impl Components {
         for at in 0..self.links.len() {
             let Some(link) = self.links[at].filter(|_| !self.torn[at]) else { continue };
             let root = self.root(at);
-            let split = self.fixed[root].clone().or_else(|| {
+            let fixed = self.fixed[root].clone().map(|split| self.current(split));
+            let split = fixed.or_else(|| {
                 let component = self.smallest[root].clone()?;
                 Some(Split { side: side(&component), component })
             });
@@ -148,6 +162,24 @@ mod tests {
 
     fn on(side: Side, component: &str) -> Known {
         Known::On(Split { side, component: component.to_owned() })
+    }
+
+    #[test]
+    fn a_name_that_is_gone_is_gone_for_links_that_nothing_joined() {
+        let mut components = Components::default();
+        for (name, component) in [("1", "m"), ("2", "c"), ("3", "m"), ("4", "a")] {
+            components.add(link(name), on(Side::Train, component), true);
+        }
+        components.add(link("goal"), Known::Open, true);
+        assert!(components.join(&[link("1"), link("2")], "z"));
+        assert!(components.join(&[link("3"), link("goal")], "z"));
+        let names = |components: Components| -> Vec<String> {
+            components.decided(|_| Side::Test).into_iter().map(|(_, split)| split.component).collect()
+        };
+        assert!(components.join(&[link("3"), link("4")], "z"));
+        let renamed = [("m", "c"), ("c", "a")].map(|(gone, kept)| (gone.to_owned(), kept.to_owned()));
+        assert_eq!(components.renamed(), renamed);
+        assert_eq!(names(components), ["a"; 5]);
     }
 
     #[test]

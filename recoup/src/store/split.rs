@@ -103,7 +103,7 @@ impl Store {
 struct Unsplit {
     seq: i64,
     id: TrajectoryId,
-    ties: Ties,
+    task: String,
     links: Vec<Hash>,
 }
 
@@ -167,7 +167,7 @@ pub(super) fn assign(store: &Store, now: &str) -> Result<u64, StoreError> {
         return Ok(0);
     }
     sketches::complete(store)?;
-    let (near, known_of_near) = near_ties(&store.connection)?;
+    let near = near_ties(&store.connection)?;
     let strict = store.is_split_strict()?;
     let mut components = Components::default();
     let mut joined = Vec::with_capacity(runs.len());
@@ -177,22 +177,21 @@ pub(super) fn assign(store: &Store, now: &str) -> Result<u64, StoreError> {
                 components.add(*link, Known::Open.and(stored_side(&store.connection, *link)?), true);
             }
         }
-        if let Some(tie) = near.get(&run.seq) {
+        if let Some((tie, known)) = near.get(&run.seq) {
             if !components.has(*tie) {
-                components.add(*tie, known_of_near.get(tie).cloned().unwrap_or(Known::Open), false);
+                components.add(*tie, known.clone(), false);
             }
             run.links.push(*tie);
         }
         if strict {
-            run.ties.strict = strict_links(&store.connection, run.seq)?;
-            for link in &run.ties.strict {
-                if !components.has(*link) {
-                    components.add(*link, known_of_strict(&store.connection, *link)?, true);
+            for link in strict_links(&store.connection, run.seq)? {
+                if !components.has(link) {
+                    components.add(link, known_of_strict(&store.connection, link)?, true);
                 }
-                run.links.push(*link);
+                run.links.push(link);
             }
         }
-        joined.push(components.join(&run.links, &run.ties.task));
+        joined.push(components.join(&run.links, &run.task));
     }
     rename(store, components.renamed())?;
     let links = components.decided(side);
@@ -215,7 +214,7 @@ pub(super) fn assign(store: &Store, now: &str) -> Result<u64, StoreError> {
         for (run, joined) in batch {
             let split = match side_of(&transaction, run)? {
                 Some(split) if *joined => split,
-                _ => Split { side: Side::Excluded, component: run.ties.task.clone() },
+                _ => Split { side: Side::Excluded, component: run.task.clone() },
             };
             let is_excluded = split.side == Side::Excluded;
             excluded += u64::from(put(&transaction, run, split, now)? && is_excluded);
@@ -260,14 +259,11 @@ pub(super) fn follow(connection: &Connection, seq: i64, task: &str, now: &str) -
     Ok(())
 }
 
-/// The tie of each run that has one, and what is known of a tie.
-type NearTies = (HashMap<i64, Hash>, HashMap<Hash, Known>);
-
-/// What ties new runs that nearly equal each other or runs that have a side, by their integer ids; and what
-/// is known of each such tie from the latter.
+/// What ties new runs that nearly equal each other or runs that have a side, by their integer ids, each with what
+/// the latter say of it.
 ///
 /// New runs are clustered; the others are read once and held against them.
-fn near_ties(connection: &Connection) -> Result<NearTies, StoreError> {
+fn near_ties(connection: &Connection) -> Result<HashMap<i64, (Hash, Known)>, StoreError> {
     let (mut runs, mut sketches) = (Vec::new(), Vec::new());
     sketches::each(connection, &format!("split IS NULL AND {}", sketches::OWN), &mut |run| {
         runs.push((run.seq, run.id));
@@ -275,37 +271,39 @@ fn near_ties(connection: &Connection) -> Result<NearTies, StoreError> {
         Ok(())
     })?;
     if runs.is_empty() {
-        return Ok((HashMap::new(), HashMap::new()));
+        return Ok(HashMap::new());
     }
     let first = first_of_cluster(&sketches);
     let mut known = vec![Known::Open; runs.len()];
-    let mut tied: HashSet<(usize, String)> = HashSet::new();
+    // Of each task, the clusters that it is tied to already.
+    let mut tied: HashMap<String, HashSet<usize>> = HashMap::new();
     let index = NearIndex::new(&sketches);
     let others = format!("split IS NOT NULL AND split <> 'excluded' AND {}", sketches::OWN);
     sketches::each(connection, &others, &mut |other| {
-        let is_untied = |at: usize| !tied.contains(&(first[at], other.task.clone()));
+        let done = tied.get(&other.task);
+        let is_untied = |at: usize| done.is_none_or(|done| !done.contains(&first[at]));
         let near = index.near(&other.sketch, &is_untied);
         let clusters: BTreeSet<usize> = near.into_iter().map(|at| first[at]).collect();
-        for cluster in clusters {
-            let side = stored_side(connection, Ties::task_link(&other.task))?;
-            known[cluster] = std::mem::replace(&mut known[cluster], Known::Open).and(side);
-            tied.insert((cluster, other.task.clone()));
+        if clusters.is_empty() {
+            return Ok(());
         }
+        let side = stored_side(connection, Ties::task_link(&other.task))?;
+        for cluster in &clusters {
+            known[*cluster] = std::mem::replace(&mut known[*cluster], Known::Open).and(side.clone());
+        }
+        tied.entry(other.task).or_default().extend(clusters);
         Ok(())
     })?;
     let mut size = vec![0; runs.len()];
     for first in &first {
         size[*first] += 1;
     }
-    let (mut ties, mut known_of) = (HashMap::new(), HashMap::new());
-    for ((seq, _), first) in runs.iter().zip(first) {
-        if size[first] > 1 || known[first] != Known::Open {
-            let tie = Hash::of_all(&[b"near", &runs[first].1.0.0]);
-            ties.insert(*seq, tie);
-            known_of.insert(tie, known[first].clone());
-        }
-    }
-    Ok((ties, known_of))
+    let of_cluster = |((seq, _), first): (&(i64, TrajectoryId), usize)| {
+        let is_tied = size[first] > 1 || known[first] != Known::Open;
+        let tie = || Hash::of_all(&[b"near", &runs[first].1.0.0]);
+        is_tied.then(|| (*seq, (tie(), known[first].clone())))
+    };
+    Ok(runs.iter().zip(first).filter_map(of_cluster).collect())
 }
 
 /// What ties a run in a strict split.
@@ -357,9 +355,9 @@ fn unsplit(connection: &Connection) -> Result<Vec<Unsplit>, StoreError> {
          FROM trajectory WHERE split IS NULL ORDER BY seq",
     )?;
     let rows = statement.query_map([], |row| {
-        let ties = Ties { task: row.get(2)?, goal: row.get(3)?, strict: Vec::new() };
-        let mut links = vec![Ties::task_link(&ties.task)];
-        links.extend(ties.goal.as_ref().map(Ties::goal_link));
+        let (task, goal): (String, Option<[u8; 32]>) = (row.get(2)?, row.get(3)?);
+        let mut links = vec![Ties::task_link(&task)];
+        links.extend(goal.as_ref().map(Ties::goal_link));
         if let Some(origin) = row.get::<_, Option<[u8; 32]>>(4)? {
             // Tied to the run it continues, or to other runs that continue the same absent one.
             links.push(match row.get::<_, Option<String>>(5)? {
@@ -367,7 +365,7 @@ fn unsplit(connection: &Connection) -> Result<Vec<Unsplit>, StoreError> {
                 None => Hash::of_all(&[b"run", &origin]),
             });
         }
-        Ok(Unsplit { seq: row.get(0)?, id: TrajectoryId(Hash(row.get(1)?)), ties, links })
+        Ok(Unsplit { seq: row.get(0)?, id: TrajectoryId(Hash(row.get(1)?)), task, links })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -393,7 +391,7 @@ fn stored_side(connection: &Connection, link: Hash) -> Result<Option<Split>, Sto
         connection.prepare_cached("SELECT side, component FROM split_link WHERE link = ?1")?;
     let row = statement.query_row([link.0], |row| Ok((row.get::<_, String>(0)?, row.get(1)?))).optional()?;
     let Some((side, component)) = row else { return Ok(None) };
-    let side = [Side::Train, Side::Validation, Side::Test].into_iter().find(|known| known.as_str() == side);
+    let side = Side::from_word(&side).filter(|side| *side != Side::Excluded);
     let side = side.ok_or_else(|| StoreError::Corrupt("a side of the split has no known name".to_owned()))?;
     Ok(Some(Split { side, component }))
 }
