@@ -385,6 +385,14 @@ pub enum Side {
 }
 
 impl Side {
+    /// Every side, in the order of reports.
+    pub const ALL: [Self; 4] = [Self::Train, Self::Validation, Self::Test, Self::Excluded];
+
+    /// The side that a word in records means.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|side| side.as_str() == word)
+    }
+
     /// The side's word in records.
     pub fn as_str(self) -> &'static str {
         match self {

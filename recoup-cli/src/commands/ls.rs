@@ -74,12 +74,7 @@ fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
         outcome: outcome(flags.outcome.as_deref())?,
         blame: word("blame", flags.blame.as_deref(), &Party::ALL, Party::as_str)?,
         class: word("class", flags.class.as_deref(), &Class::ALL, Class::as_str)?,
-        split: word(
-            "split",
-            flags.split.as_deref(),
-            &[Side::Train, Side::Validation, Side::Test, Side::Excluded],
-            Side::as_str,
-        )?,
+        split: word("split", flags.split.as_deref(), &Side::ALL, Side::as_str)?,
         format: word("format", flags.format.as_deref(), &formats, |name| name)?,
         agent: flags.agent.clone(),
         model: flags.model.clone(),

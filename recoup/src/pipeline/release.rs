@@ -40,7 +40,7 @@ pub fn release(
     reporter: &mut dyn Reporter,
 ) -> Result<Artifact<Release>, PipelineError> {
     let card = out.join(CARD);
-    if fs::read_to_string(&card).is_ok_and(|text| !is_own_card(&text)) {
+    if fs::read(&card).is_ok_and(|bytes| !is_own_card(&bytes)) {
         return Err(PipelineError::Foreign { path: card });
     }
     let rows = roots(store)?;
@@ -107,11 +107,10 @@ fn unknown_licences(store: &Store, rows: &[Row]) -> Result<HashSet<TrajectoryId>
 }
 
 fn case(store: &Store, row: &Row) -> Result<Case, StoreError> {
-    let sides = [Side::Train, Side::Validation, Side::Test, Side::Excluded];
     let continuations = store.continuations(row.id)?;
     Ok(Case {
         run: store.effective(row.id)?,
-        side: sides.into_iter().find(|side| Some(side.as_str()) == row.split.as_deref()),
+        side: row.split.as_deref().and_then(Side::from_word),
         verdicts: store.verdicts(row.id)?,
         continuations: continuations.into_iter().map(|id| store.effective(id)).collect::<Result<_, _>>()?,
     })

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::deduplication::Contamination;
+use crate::exporters::Built;
 use crate::id::TrajectoryId;
 use crate::store::{Store, StoreError};
 use crate::trajectory::Trajectory;
@@ -92,17 +93,17 @@ pub(super) struct Selector<'a> {
     selection: &'a Selection,
     /// Runs that nearly equal an earlier one, with the first of those.
     near: BTreeMap<TrajectoryId, TrajectoryId>,
-    /// Of each view, the clusters that have given it rows. Only asked for membership.
-    given: Vec<HashSet<TrajectoryId>>,
+    /// Views, by their place, and clusters that have given them rows. Only asked for membership.
+    given: HashSet<(usize, TrajectoryId)>,
 }
 
 impl<'a> Selector<'a> {
-    pub(super) fn new(selection: &'a Selection, store: &Store, views: usize) -> Result<Self, StoreError> {
+    pub(super) fn new(selection: &'a Selection, store: &Store) -> Result<Self, StoreError> {
         let near = match selection.deduplicate {
             Deduplicate::Exact => BTreeMap::new(),
             Deduplicate::Near => store.near_duplicates()?,
         };
-        Ok(Self { selection, near, given: vec![HashSet::new(); views] })
+        Ok(Self { selection, near, given: HashSet::new() })
     }
 
     /// # Errors
@@ -121,16 +122,16 @@ impl<'a> Selector<'a> {
 
     /// What a run gives to a view, or why not, where an earlier one has given nearly the same. To be
     /// asked in import order.
-    pub(super) fn once<T>(
+    pub(super) fn once(
         &mut self,
         view: usize,
         run: TrajectoryId,
-        built: Result<Vec<T>, Exclusion>,
-    ) -> Result<Vec<T>, Exclusion> {
+        built: Result<Vec<Built>, Exclusion>,
+    ) -> Result<Vec<Built>, Exclusion> {
         let built = built?;
-        if self.selection.deduplicate == Deduplicate::Near && !built.is_empty() {
+        if self.selection.deduplicate == Deduplicate::Near && built.iter().any(|built| built.row.is_ok()) {
             let cluster = self.near.get(&run).copied().unwrap_or(run);
-            if !self.given.get_mut(view).is_none_or(|given| given.insert(cluster)) {
+            if !self.given.insert((view, cluster)) {
                 return Err(Exclusion { reason: "near-duplicate" });
             }
         }

@@ -49,6 +49,10 @@ impl View for ShuffledSft {
         true
     }
 
+    fn draws_goals(&self) -> bool {
+        true
+    }
+
     fn is_on_request(&self) -> bool {
         true
     }

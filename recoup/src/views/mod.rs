@@ -69,6 +69,11 @@ pub trait View: Sync {
         false
     }
 
+    /// Whether it puts a goal of another run in the place of a run's own.
+    fn draws_goals(&self) -> bool {
+        false
+    }
+
     /// Whether it is built only when it is named: a control, which is for measuring, or a loss that no common
     /// trainer has.
     fn is_on_request(&self) -> bool {

@@ -10,8 +10,8 @@ use crate::artifact::PRODUCER;
 const MARK: &str = "<!-- written by recoup release -->";
 
 /// Whether recoup wrote a card.
-pub(crate) fn is_own_card(text: &str) -> bool {
-    text.contains(MARK)
+pub(crate) fn is_own_card(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, MARK.as_bytes()).is_some()
 }
 
 /// What a reader must know before using a release.

@@ -1,7 +1,10 @@
 //! A run as the outlets get it: loaded with what was decided about it, then redacted as a whole.
 
+use std::sync::Arc;
+
 use crate::id::{TaskKey, TrajectoryId, VerdictId};
 use crate::json::Json;
+use crate::pipeline::selection::Selector;
 use crate::pipeline::siblings::successes;
 use crate::redaction::{Redacted, redact, redact_beside, redact_text};
 use crate::replay::REPLAY_VERSION;
@@ -9,7 +12,7 @@ use crate::store::{Row, Store, StoreError};
 use crate::trajectory::{Node, Status, Trajectory};
 use crate::verdict::{
     Acceptance, Arm, Blame, Candidate, Content, Diagnosis, FailureClass, FinalAnswer, Finding, Quote,
-    Relabel, ReplayPair, Review, Sweep,
+    Relabel, ReplayPair, Review, Side, Sweep,
 };
 use crate::views::{Fork, ForkBranch};
 
@@ -24,17 +27,23 @@ pub(super) struct Loaded {
     pub sweep: Option<Sweep>,
     reviews: Vec<Review>,
     forks: Vec<LoadedFork>,
-    siblings: Vec<Trajectory>,
+    siblings: Vec<Arc<Trajectory>>,
     relabel: Option<(VerdictId, Relabel)>,
     shuffled: Option<String>,
 }
 
-/// Goals that runs achieved in hindsight, each with its task, in import order.
+/// Goals that runs on the training side achieved in hindsight, each with its task, in import order.
+#[derive(Default)]
 pub(super) struct Goals(Vec<(TaskKey, String)>);
 
-/// The successful runs of the task that was asked for last: runs of one task often follow each other.
+/// The successful runs that may teach of the task that was asked for last: runs of one task often follow each other.
 #[derive(Default)]
-pub(super) struct Siblings(Option<(TaskKey, Vec<Trajectory>)>);
+pub(super) struct Siblings(Option<(TaskKey, Vec<Sibling>)>);
+
+struct Sibling {
+    split: Option<String>,
+    run: Arc<Trajectory>,
+}
 
 /// A replay pair and the runs that its arms' first continuations became.
 struct LoadedFork {
@@ -64,6 +73,7 @@ impl Goals {
             if let Content::Relabel(relabel) = verdict.content
                 && relabel.accepted.is_some()
                 && !relabel.blind
+                && store.row(verdict.subject)?.split.as_deref() == Some(Side::Train.as_str())
             {
                 goals.push((task, relabel.goal));
             }
@@ -184,31 +194,40 @@ impl Loaded {
 
     /// Adds the successful runs of a failure's task that share its messages byte for byte up to a turn of the
     /// policy where they part.
-    pub(super) fn add_siblings(&mut self, store: &Store, known: &mut Siblings) -> Result<(), StoreError> {
+    pub(super) fn add_siblings(
+        &mut self,
+        store: &Store,
+        selector: &Selector<'_>,
+        known: &mut Siblings,
+    ) -> Result<(), StoreError> {
         if self.run.outcome().status != Status::Failure {
             return Ok(());
         }
         let task = &self.run.task.key;
         if known.0.as_ref().is_none_or(|(last, _)| last != task) {
-            known.0 = Some((task.clone(), successes(store, task)?));
+            let mut siblings = Vec::new();
+            for run in successes(store, task)? {
+                let row = store.row(run.id)?;
+                if selector.check(&run, row.native_id.as_deref()).is_ok() {
+                    siblings.push(Sibling { split: row.split, run: Arc::new(run) });
+                }
+            }
+            known.0 = Some((task.clone(), siblings));
         }
-        for sibling in known.0.iter().flat_map(|(_, runs)| runs) {
-            if parts_at_a_turn(&self.run, sibling) && store.row(sibling.id)?.split == self.row.split {
-                self.siblings.push(sibling.clone());
+        for Sibling { split, run } in known.0.iter().flat_map(|(_, siblings)| siblings) {
+            if *split == self.row.split && parts_at_a_turn(&self.run, run) {
+                self.siblings.push(Arc::clone(run));
             }
         }
         Ok(())
     }
 
-    /// Drops siblings that nothing may be learned from.
-    pub(super) fn retain_siblings(&mut self, may_teach: impl Fn(&Trajectory) -> bool) {
-        self.siblings.retain(may_teach);
-    }
-
     /// Every run that this one brings into memory.
     pub(super) fn runs(&self) -> impl Iterator<Item = &Trajectory> {
         let branches = self.forks.iter().flat_map(|fork| &fork.branches);
-        std::iter::once(&self.run).chain(branches.map(|(_, run)| run)).chain(&self.siblings)
+        std::iter::once(&self.run)
+            .chain(branches.map(|(_, run)| run))
+            .chain(self.siblings.iter().map(AsRef::as_ref))
     }
 
     /// Redacts the run, and beside it everything that speaks of it or goes on from it.
@@ -216,7 +235,7 @@ impl Loaded {
         let mut redacted = redact(&self.run);
         let diagnosis = self.diagnosis.as_ref().map(|diagnosis| clear_diagnosis(diagnosis, &mut redacted));
         let forks = self.forks.iter().map(|fork| fork.clear(&mut redacted)).collect();
-        let beside = |run| redact_beside(run, redacted.placeholders.clone()).trajectory;
+        let beside = |run: &Arc<Trajectory>| redact_beside(run, redacted.placeholders.clone()).trajectory;
         let siblings = self.siblings.iter().map(beside).collect();
         let relabel = self.relabel.as_ref().map(|(id, relabel)| (*id, clear_relabel(relabel, &mut redacted)));
         let shuffled = self.shuffled.as_ref().map(|goal| redact_text(goal, &mut redacted.placeholders));

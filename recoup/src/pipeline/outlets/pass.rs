@@ -36,7 +36,7 @@ pub(super) struct Passed {
 struct Given {
     redacted: Redacted,
     views: Vec<ViewGiven>,
-    report: RunRow,
+    report: Option<RunRow>,
 }
 
 /// What one run gives to a view.
@@ -46,7 +46,8 @@ struct ViewGiven {
     previews: Vec<Preview>,
 }
 
-/// Shows every run, or the ones named, to the writers, each of which has its view; returns their rows.
+/// Shows every run to the writers, each of which has its view, and returns what the report says of it; or only the
+/// runs named, of which there is no report.
 pub(super) fn pass(
     store: &Store,
     ids: Option<&[TrajectoryId]>,
@@ -60,8 +61,9 @@ pub(super) fn pass(
     reporter.stage("write", Some(total));
     let mut passed = Passed { runs: Vec::new(), previews: vec![Vec::new(); training.len()] };
     let mut siblings = Siblings::default();
-    let goals = Goals::read(store)?;
-    let mut selector = Selector::new(&settings.selection, store, training.len())?;
+    let draws_goals = training.iter().any(|training| training.view.draws_goals());
+    let goals = if draws_goals { Goals::read(store)? } else { Goals::default() };
+    let mut selector = Selector::new(&settings.selection, store)?;
     let mut offset = 0;
     loop {
         let page = match ids {
@@ -81,8 +83,7 @@ pub(super) fn pass(
         while let Some(row) = page.next() {
             let mut loaded = Loaded::read(store, &row, &goals)?;
             if settings.views.sibling_pairs {
-                loaded.add_siblings(store, &mut siblings)?;
-                loaded.retain_siblings(|run| selector.check(run, None).is_ok());
+                loaded.add_siblings(store, &selector, &mut siblings)?;
             }
             bytes += loaded.runs().map(text_len).sum::<usize>();
             batch.push(loaded);
@@ -92,7 +93,8 @@ pub(super) fn pass(
             reporter.advance(batch.len() as u64);
             let batch = std::mem::take(&mut batch);
             let wanted: Vec<usize> = passed.previews.iter().map(|shown| PREVIEWS - shown.len()).collect();
-            let give = |loaded: &Loaded| give(loaded, training, settings, &selector, &wanted);
+            let wanted = ids.is_none().then_some(wanted.as_slice());
+            let give = |loaded: &Loaded| give(loaded, training, settings, &selector, wanted);
             for (given, loaded) in parallel::map(&batch, threads, give).into_iter().zip(&batch) {
                 let Given { redacted, views, report } = given;
                 let outlets = writers.iter_mut().zip(views).zip(&mut passed.previews);
@@ -105,23 +107,23 @@ pub(super) fn pass(
                     }
                     writer.offer(&redacted, rows)?;
                 }
-                passed.runs.push(report);
+                passed.runs.extend(report);
             }
             bytes = 0;
         }
     }
 }
 
-/// `wanted` are the previews that each view still lacks.
+/// `wanted` are the previews that each view still lacks for the report, where there is one.
 fn give(
     loaded: &Loaded,
     training: &[Training<'_>],
     settings: &ContentSettings,
     selector: &Selector<'_>,
-    wanted: &[usize],
+    wanted: Option<&[usize]>,
 ) -> Given {
     let Cleared { mut redacted, diagnosis, reviews, forks, siblings, relabel, shuffled } = loaded.clear();
-    let side = side(loaded.row.split.as_deref());
+    let side = loaded.row.split.as_deref().and_then(Side::from_word);
     let input = ViewInput {
         blame: loaded.blame.as_ref(),
         class: loaded.class.as_ref(),
@@ -134,24 +136,19 @@ fn give(
         ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), &settings.views)
     };
     let selected = selector.check(&loaded.run, loaded.row.native_id.as_deref());
-    let views = training.iter().zip(wanted).map(|(Training { view, exporter, options }, wanted)| {
+    let views = training.iter().enumerate().map(|(index, Training { view, exporter, options })| {
         let built = selected.and_then(|()| view.build(&input));
         let examples = built.as_deref().unwrap_or_default();
         let mut tally = Tally::default();
         for example in examples {
             tally.add(example);
         }
-        let previews = examples.iter().filter_map(preview).take(*wanted).collect();
+        let lacking = wanted.and_then(|wanted| wanted.get(index)).copied().unwrap_or(0);
+        let previews = examples.iter().filter_map(preview).take(lacking).collect();
         let rows = built.map(|examples| build_rows(*exporter, examples, *options));
         ViewGiven { rows, tally, previews }
     });
     let views = views.collect();
-    let report = run_row(loaded, side, &mut redacted);
+    let report = wanted.map(|_| run_row(loaded, side, &mut redacted));
     Given { redacted, views, report }
-}
-
-fn side(word: Option<&str>) -> Option<Side> {
-    [Side::Train, Side::Validation, Side::Test, Side::Excluded]
-        .into_iter()
-        .find(|side| Some(side.as_str()) == word)
 }
