@@ -8,7 +8,7 @@ use super::learned::require_last;
 use super::shape::{Shape, key};
 use super::trl_prompt_completion::prompt_and_completion;
 use super::{Exporter, Refusal};
-use crate::views::{Example, Message};
+use crate::views::Example;
 
 /// See the module.
 pub struct TrlPreference;
@@ -16,12 +16,15 @@ pub struct TrlPreference;
 /// # Errors
 /// Where the halves differ before their last messages, or more is learned than those.
 pub(super) fn require_pair(chosen: &Example, rejected: &Example) -> Result<(), Refusal> {
-    let before = |example: &Example| -> Vec<Message> {
-        let shown = example.context.split_last().map_or(&[][..], |(_, before)| before);
-        // What a node is called and was sampled as is no part of what a model sees.
-        shown.iter().map(|message| Message { node: None, sampled: None, ..(**message).clone() }).collect()
-    };
-    if chosen.tools != rejected.tools || before(chosen) != before(rejected) {
+    let before = |example: &Example| example.context.len().saturating_sub(1);
+    let same_state = before(chosen) == before(rejected)
+        && chosen
+            .context
+            .iter()
+            .zip(&rejected.context)
+            .take(before(chosen))
+            .all(|(left, right)| left.reads_as(right));
+    if chosen.tools != rejected.tools || !same_state {
         return Err(Refusal::because("halves-differ-before-the-decision"));
     }
     require_last(chosen)?;

@@ -198,7 +198,8 @@ impl Example {
 
     /// The segments that lie in a message, by its position in the context.
     pub fn segments_of(&self, message: usize) -> impl Iterator<Item = &Segment> {
-        self.segments.iter().filter(move |segment| segment.message == message)
+        let first = self.segments.partition_point(|segment| segment.message < message);
+        self.segments[first..].iter().take_while(move |segment| segment.message == message)
     }
 
     /// Whether all of a message that can be learned from is, with weight 1.
@@ -261,6 +262,11 @@ impl Message {
             }
         };
         own_prompt.into_iter().chain(branch.nodes().map(message)).map(Arc::new).collect()
+    }
+
+    /// Whether two messages say the same, whatever is known of how they came about.
+    pub fn reads_as(&self, other: &Self) -> bool {
+        (self.role, &self.agent, &self.parts) == (other.role, &other.agent, &other.parts)
     }
 
     /// A message that stands in no run.

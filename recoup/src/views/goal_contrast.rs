@@ -25,10 +25,8 @@ impl View for GoalContrast {
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
         let relabeled = Relabeled::of(input)?;
         // An answer that was composed for the new goal is no action of the run.
-        let settings = super::ViewSettings { synthetic_answers: false, ..input.settings.clone() };
-        let input = &ViewInput { settings: &settings, ..*input };
-        let reached = relabeled.example(self, input, &relabeled.relabel().goal)?;
-        let missed = relabeled.example(self, input, &input.run.task.goal)?;
+        let half = |goal: &str| relabeled.example(self, input, goal, false);
+        let (reached, missed) = (half(relabeled.goal)?, half(&input.run.task.goal)?);
         Ok(Example::paired(reached, missed, Objective::GoalContrast).into())
     }
 }

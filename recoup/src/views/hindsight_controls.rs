@@ -32,7 +32,9 @@ impl View for FailureSft {
     }
 
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
-        Relabeled::of(input)?.example(self, input, &input.run.task.goal).map(|example| vec![example])
+        Relabeled::of(input)?
+            .example(self, input, &input.run.task.goal, input.settings.synthetic_answers)
+            .map(|example| vec![example])
     }
 }
 
@@ -60,7 +62,7 @@ impl View for ShuffledSft {
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
         let relabeled = Relabeled::of(input)?;
         let goal = input.relabels.shuffled.ok_or(Exclusion::because("no-goal-of-another-task"))?;
-        relabeled.example(self, input, goal).map(|example| vec![example])
+        relabeled.example(self, input, goal, input.settings.synthetic_answers).map(|example| vec![example])
     }
 }
 

@@ -6,13 +6,14 @@
 //! composed of facts is left out, which is the same as masking it since nothing follows it, unless
 //! [`super::ViewSettings::synthetic_answers`] asks for it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Evidence, Example, Exclusion, Lineage, Message, Objective, Segment, View, ViewInput};
 use crate::hindsight::echoes;
 use crate::hindsight::episode::{Act, Episode};
 use crate::trajectory::{Part, Role};
-use crate::verdict::{self, Acceptance, FinalAnswer, Relabel};
+use crate::verdict::{self, Acceptance, FinalAnswer};
 
 /// See the module.
 pub struct HindsightSft;
@@ -32,15 +33,14 @@ impl View for HindsightSft {
 
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
         let relabeled = Relabeled::of(input)?;
-        let goal = relabeled.goal;
-        relabeled.example(self, input, goal).map(|example| vec![example])
+        let composed = input.settings.synthetic_answers;
+        relabeled.example(self, input, relabeled.goal, composed).map(|example| vec![example])
     }
 }
 
 /// A run with the goal that it achieved.
 pub(super) struct Relabeled<'a> {
     pub(super) goal: &'a str,
-    relabel: &'a Relabel,
     acceptance: &'a Acceptance,
     weight: f64,
 }
@@ -59,17 +59,18 @@ impl<'a> Relabeled<'a> {
         if weight <= 0.0 {
             return Err(Exclusion::because("weight-zero"));
         }
-        Ok(Self { goal: &relabel.goal, relabel, acceptance, weight })
+        Ok(Self { goal: &relabel.goal, acceptance, weight })
     }
 
-    /// The cut run under a goal.
+    /// The cut run under a goal, with the answer composed for it where that is asked for.
     pub(super) fn example(
         &self,
         view: &dyn View,
         input: &ViewInput<'_>,
         goal: &str,
+        with_composed_answer: bool,
     ) -> Result<Example, Exclusion> {
-        let (mut context, kept) = self.cut(input)?;
+        let mut context = self.cut(input)?;
         let original = &input.run.task.goal;
         place(&mut context, original, goal)?;
         let failed = failed_calls(input);
@@ -90,10 +91,7 @@ impl<'a> Relabeled<'a> {
             });
             segments.extend(own.map(|segment| Segment { weight: self.weight, ..segment }));
         }
-        if !kept
-            && input.settings.synthetic_answers
-            && let FinalAnswer::Composed { text } = &self.acceptance.answer
-        {
+        if with_composed_answer && let FinalAnswer::Composed { text } = &self.acceptance.answer {
             let agent = context.iter().rev().find(|message| message.role == Role::Assistant);
             let agent = agent.map_or("assistant", |message| message.agent.as_str()).to_owned();
             let end = text.len();
@@ -115,7 +113,7 @@ impl<'a> Relabeled<'a> {
     }
 
     /// The messages up to the cut, and the run's own answer behind them where it is kept.
-    fn cut(&self, input: &ViewInput<'_>) -> Result<(Vec<Arc<Message>>, bool), Exclusion> {
+    fn cut(&self, input: &ViewInput<'_>) -> Result<Vec<Arc<Message>>, Exclusion> {
         let mut context = Message::of_branch(input.run, &input.run.main_branch());
         let end = match self.acceptance.answer {
             FinalAnswer::Kept { node } => node,
@@ -123,12 +121,7 @@ impl<'a> Relabeled<'a> {
         };
         let at = context.iter().position(|message| message.node == Some(end));
         context.truncate(at.ok_or(Exclusion::because("cut-on-another-branch"))? + 1);
-        Ok((context, matches!(self.acceptance.answer, FinalAnswer::Kept { .. })))
-    }
-
-    /// The goal as it is recorded.
-    pub(super) fn relabel(&self) -> &'a Relabel {
-        self.relabel
+        Ok(context)
     }
 }
 
@@ -162,16 +155,17 @@ fn place(context: &mut [Arc<Message>], original: &str, goal: &str) -> Result<(),
 }
 
 /// Messages whose every call failed.
-fn failed_calls(input: &ViewInput<'_>) -> Vec<usize> {
+fn failed_calls(input: &ViewInput<'_>) -> BTreeSet<usize> {
     let episode = Episode::read(input.run);
-    let calls = || episode.exchanges.iter().filter(|exchange| matches!(exchange.act, Act::Call { .. }));
-    let mut failed: Vec<usize> = calls()
-        .filter(|call| call.shown.as_ref().is_some_and(|shown| shown.failed))
-        .map(|call| call.node)
-        .collect();
-    failed.dedup();
-    failed.retain(|node| !calls().any(|call| call.node == *node && call.success().is_some()));
-    failed
+    let (mut failed, mut succeeded) = (BTreeSet::new(), BTreeSet::new());
+    for call in episode.exchanges.iter().filter(|exchange| matches!(exchange.act, Act::Call { .. })) {
+        if call.success().is_some() {
+            succeeded.insert(call.node);
+        } else if call.shown.is_some() {
+            failed.insert(call.node);
+        }
+    }
+    &failed - &succeeded
 }
 
 #[cfg(test)]

@@ -135,7 +135,8 @@ impl<'a> ViewInput<'a> {
         context: Vec<Arc<Message>>,
         segments: Vec<Segment>,
     ) -> Example {
-        Example::new(context, self.run.tools.as_slice().into(), segments, self.lineage(view))
+        let example = Example::new(context, self.run.tools.as_slice().into(), segments, self.lineage(view));
+        Example { objective: view.objective(), ..example }
     }
 
     pub(super) fn lineage(&self, view: &dyn View) -> Lineage {
@@ -157,6 +158,16 @@ impl<'a> ViewInput<'a> {
     pub(super) fn is_learnable(&self, message: &Message) -> bool {
         is_learnable(self.run, message)
     }
+}
+
+/// Segments over the messages that are learned; the context is cut behind the last. `None` where none is.
+pub(super) fn learn(
+    context: &mut Vec<Arc<Message>>,
+    is_learned: impl Fn(&Message) -> bool,
+) -> Option<Vec<Segment>> {
+    let learned: Vec<usize> = (0..context.len()).filter(|index| is_learned(&context[*index])).collect();
+    context.truncate(learned.last()? + 1);
+    Some(learned.iter().flat_map(|index| context[*index].segments(*index)).collect())
 }
 
 /// Whether a message of a run may be learned from: a turn that the policy sampled in that very run.

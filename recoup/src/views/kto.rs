@@ -3,6 +3,8 @@
 //! The labelled turns of failed runs ([`super::step_labels`]), each behind the messages before it; and
 //! the repairs that passed, which are wanted.
 
+use std::sync::Arc;
+
 use super::step_labels::step_labels;
 use super::turn::repaired;
 use super::{Evidence, Example, Exclusion, Lineage, Message, Objective, View, ViewInput};
@@ -25,14 +27,16 @@ impl View for Kto {
         let mut examples = Vec::new();
         if let Ok(labels) = &labels {
             let context = Message::of_branch(input.run, &input.run.main_branch());
-            for (index, message) in context.iter().enumerate() {
+            let whole = input.example(self, context, Vec::new());
+            let diagnosed = input.diagnosed_lineage(self);
+            for (index, message) in whole.context.iter().enumerate() {
                 let Some(label) = message.node.and_then(|node| labels.get(&node)) else { continue };
-                let lineage = input.diagnosed_lineage(self);
                 let evidence = if label.is_replayed { Evidence::Replay } else { Evidence::Diagnosis };
+                let lineage = Lineage { evidence, ..diagnosed.clone() };
                 let segments = message.segments(index).collect();
-                let example = input.example(self, context[..=index].to_vec(), segments);
-                let lineage = Lineage { evidence, ..lineage };
-                examples.push(Example { desirable: Some(label.correct), lineage, ..example });
+                let context = whole.context[..=index].to_vec();
+                let example = Example::new(context, Arc::clone(&whole.tools), segments, lineage);
+                examples.push(Example { desirable: Some(label.correct), ..example });
             }
         }
         for (fork, turn) in &repairs {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::input::is_learnable;
 use super::tree;
-use super::turn::{contrasts, same_message, same_turn};
+use super::turn::{contrasts, same_turn};
 use super::{Evidence, Example, Exclusion, Lineage, Message, Objective, View, ViewInput};
 use crate::trajectory::{Status, Trajectory};
 
@@ -58,8 +58,10 @@ fn forked(view: &Preference, input: &ViewInput<'_>, fork: &super::Fork) -> Vec<[
     let mut pairs = Vec::new();
     for better in arms.iter().filter(|outcome| fork.passed(outcome.arm) == Some(true)) {
         for worse in arms.iter().filter(|outcome| fork.passed(outcome.arm) == Some(false)) {
-            let turns = fork.turn(better.arm).zip(fork.turn(worse.arm));
-            let Some((chosen, rejected)) = turns.filter(|_| contrasts(better, worse)) else { continue };
+            if !contrasts(better, worse) {
+                continue;
+            }
+            let Some((chosen, rejected)) = fork.turn(better.arm).zip(fork.turn(worse.arm)) else { continue };
             if chosen.same_state(&rejected) && !same_turn(&chosen.message, &rejected.message) {
                 let half = |turn: &super::turn::Turn<'_>| turn.example(fork.lineage(view, turn, input));
                 pairs.push(Example::paired(half(&chosen), half(&rejected), Objective::Preference));
@@ -73,7 +75,7 @@ fn forked(view: &Preference, input: &ViewInput<'_>, fork: &super::Fork) -> Vec<[
 fn parted(view: &Preference, input: &ViewInput<'_>, sibling: &Trajectory) -> Option<[Example; 2]> {
     let ours = Message::of_branch(input.run, &input.run.main_branch());
     let theirs = Message::of_branch(sibling, &sibling.main_branch());
-    let at = ours.iter().zip(&theirs).position(|(ours, theirs)| !same_message(ours, theirs))?;
+    let at = ours.iter().zip(&theirs).position(|(ours, theirs)| !ours.reads_as(theirs))?;
     let may_learn = is_learnable(input.run, &ours[at]) && is_learnable(sibling, &theirs[at]);
     if !may_learn || input.run.tools != sibling.tools || same_turn(&ours[at], &theirs[at]) {
         return None;

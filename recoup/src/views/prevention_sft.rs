@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::input::is_learnable;
+use super::input::{is_learnable, learn};
 use super::turn::{Turn, repaired};
 use super::{Example, Exclusion, Fork, Message, Objective, PreventionTarget, View, ViewInput};
 use crate::replay::Proposer;
@@ -57,10 +57,8 @@ impl View for PreventionSft {
 /// The same with every later turn of the policy, to the end.
 fn continued(turn: &Turn<'_>, mut example: Example) -> Example {
     example.context.extend(turn.rest.iter().cloned());
-    let learned = |index: &usize| is_learnable(&turn.branch.run, &example.context[*index]);
-    let learned: Vec<usize> = (0..example.context.len()).filter(learned).collect();
-    example.segments = learned.iter().flat_map(|index| example.context[*index].segments(*index)).collect();
-    example.context.truncate(learned.last().map_or(0, |last| last + 1));
+    let learned = learn(&mut example.context, |message| is_learnable(&turn.branch.run, message));
+    example.segments = learned.unwrap_or_default();
     example
 }
 

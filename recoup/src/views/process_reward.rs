@@ -33,7 +33,7 @@ impl View for ProcessReward {
         let evidence = if is_replayed { Evidence::Replay } else { Evidence::Diagnosis };
         let lineage = Lineage { evidence, ..input.diagnosed_lineage(self) };
         let example = input.example(self, context, Vec::new());
-        Ok(vec![Example { objective: Objective::StepRewards, step_labels, lineage, ..example }])
+        Ok(vec![Example { step_labels, lineage, ..example }])
     }
 }
 

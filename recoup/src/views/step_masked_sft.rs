@@ -7,7 +7,8 @@
 //! With [`ViewSettings::after_recovery`](super::ViewSettings::after_recovery), a decisive step that was made up for
 //! ends nothing for good: turns from the one that made up for it are learned too, where no other finding is open.
 
-use super::{Example, Exclusion, Message, Objective, Segment, View, ViewInput};
+use super::input::learn;
+use super::{Example, Exclusion, Message, Objective, View, ViewInput};
 use crate::trajectory::Branch;
 use crate::verdict::{Diagnosis, Finding};
 
@@ -35,14 +36,9 @@ impl View for StepMaskedSft {
         };
         let mut context = Message::of_branch(input.run, &branch);
         let learned = |message: &Message| input.is_learnable(message) && message.node.is_some_and(kept);
-        let learned: Vec<usize> = (0..context.len()).filter(|index| learned(&context[*index])).collect();
-        let Some(last) = learned.last() else { return Err(Exclusion::because("no-step-before-the-error")) };
-        context.truncate(last + 1);
-        let segments: Vec<Segment> =
-            learned.iter().flat_map(|index| context[*index].segments(*index)).collect();
-        if segments.is_empty() {
-            return Err(Exclusion::because("no-step-before-the-error"));
-        }
+        let segments = learn(&mut context, learned)
+            .filter(|segments| !segments.is_empty())
+            .ok_or(Exclusion::because("no-step-before-the-error"))?;
         Ok(vec![Example { lineage: input.diagnosed_lineage(self), ..input.example(self, context, segments) }])
     }
 }

@@ -1,5 +1,6 @@
 //! `success_sft`: successful runs, every turn that the policy sampled.
 
+use super::input::learn;
 use super::{Example, Exclusion, Message, Objective, View, ViewInput};
 use crate::trajectory::Status;
 
@@ -27,11 +28,8 @@ impl View for SuccessSft {
         }
         input.for_training()?;
         let mut context = Message::of_branch(input.run, &input.run.main_branch());
-        let learned: Vec<usize> =
-            (0..context.len()).filter(|index| input.is_learnable(&context[*index])).collect();
-        let Some(last) = learned.last() else { return Err(Exclusion::because("no-sampled-turn")) };
-        context.truncate(last + 1);
-        let segments = learned.iter().flat_map(|index| context[*index].segments(*index)).collect();
+        let segments = learn(&mut context, |message| input.is_learnable(message))
+            .ok_or(Exclusion::because("no-sampled-turn"))?;
         Ok(vec![input.example(self, context, segments)])
     }
 }

@@ -1,6 +1,5 @@
 //! Trees of attempts: where a search tried two messages in one state, and what came of each.
 
-use super::input::is_learnable;
 use super::turn::same_turn;
 use super::{Evidence, Example, Lineage, Message, Objective, View, ViewInput};
 use crate::trajectory::{Branch, Leaf, Status, TerminationKind, Trajectory};
@@ -59,26 +58,28 @@ pub(super) fn contrasts(view: &dyn View, input: &ViewInput<'_>) -> Vec<[Example;
     }
     let mut pairs = Vec::new();
     for siblings in children.iter().filter(|siblings| siblings.len() > 1) {
-        for good in siblings.iter().filter(|child| below[**child].is_good()) {
-            for bad in siblings.iter().filter(|child| below[**child].is_bad()) {
-                pairs.extend(pair(view, input, *good, *bad));
+        let halves = |is_wanted: fn(Attempts) -> bool| -> Vec<Example> {
+            let children = siblings.iter().filter(|child| is_wanted(below[**child]));
+            children.filter_map(|child| half(view, input, *child)).collect()
+        };
+        let (good, bad) = (halves(Attempts::is_good), halves(Attempts::is_bad));
+        for (chosen, rejected) in good.iter().flat_map(|good| bad.iter().map(move |bad| (good, bad))) {
+            let turns = chosen.context.last().zip(rejected.context.last());
+            if turns.is_some_and(|(left, right)| !same_turn(left, right)) {
+                pairs.push(Example::paired(chosen.clone(), rejected.clone(), Objective::Preference));
             }
         }
     }
     pairs
 }
 
-fn pair(view: &dyn View, input: &ViewInput<'_>, good: usize, bad: usize) -> Option<[Example; 2]> {
-    let half = |end: usize| {
-        let context = Message::of_branch(input.run, &Branch::to(input.run, Some(end)));
-        let message = context.last().filter(|message| is_learnable(input.run, message))?;
-        let segments = message.segments(context.len() - 1).collect();
-        let lineage = Lineage { evidence: Evidence::Tree, ..input.lineage(view) };
-        Some(Example::new(context, input.run.tools.as_slice().into(), segments, lineage))
-    };
-    let (chosen, rejected) = half(good).zip(half(bad))?;
-    let differ = !same_turn(chosen.context.last()?, rejected.context.last()?);
-    differ.then(|| Example::paired(chosen, rejected, Objective::Preference))
+/// A message behind those before it; `None` where it may not be learned from.
+fn half(view: &dyn View, input: &ViewInput<'_>, end: usize) -> Option<Example> {
+    let context = Message::of_branch(input.run, &Branch::to(input.run, Some(end)));
+    let message = context.last().filter(|message| input.is_learnable(message))?;
+    let segments = message.segments(context.len() - 1).collect();
+    let lineage = Lineage { evidence: Evidence::Tree, ..input.lineage(view) };
+    Some(Example { lineage, ..input.example(view, context, segments) })
 }
 
 /// What the attempts below each node came to, its own end included.

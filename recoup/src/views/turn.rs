@@ -37,7 +37,10 @@ impl Fork {
     /// The repair's first turn, where its first continuation passed and a verdict says so.
     pub(super) fn repaired(&self) -> Option<Turn<'_>> {
         self.repair?;
-        let turn = self.turn(Arm::Repair).filter(|_| self.passed(Arm::Repair) == Some(true))?;
+        if self.passed(Arm::Repair) != Some(true) {
+            return None;
+        }
+        let turn = self.turn(Arm::Repair)?;
         (turn.branch.run.outcome().status == Status::Success).then_some(turn)
     }
 
@@ -82,13 +85,8 @@ impl Turn<'_> {
     pub(super) fn same_state(&self, other: &Self) -> bool {
         self.branch.run.tools == other.branch.run.tools
             && self.state.len() == other.state.len()
-            && self.state.iter().zip(&other.state).all(|(left, right)| same_message(left, right))
+            && self.state.iter().zip(&other.state).all(|(left, right)| left.reads_as(right))
     }
-}
-
-/// Whether two messages say the same, whatever is known of how they came about.
-pub(super) fn same_message(left: &Message, right: &Message) -> bool {
-    (left.role, &left.agent, &left.parts) == (right.role, &right.agent, &right.parts)
 }
 
 /// Whether two turns do the same: equal calls, or the same words where neither calls a tool.
