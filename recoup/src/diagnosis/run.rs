@@ -54,7 +54,7 @@ pub struct Run<'a> {
     pub successes: Vec<Vec<Action<'a>>>,
     /// Schemas of the tools that were called.
     pub schemas: BTreeMap<&'a str, Value>,
-    seen: Seen,
+    seen: OnceCell<Seen>,
     divergence: OnceCell<Option<Divergence>>,
 }
 
@@ -79,7 +79,6 @@ impl<'a> Run<'a> {
                 schemas.insert(tool.name.as_str(), parameters.to_value());
             }
         }
-        let seen = seen(trajectory, &branch);
         Self {
             trajectory,
             branch,
@@ -88,7 +87,7 @@ impl<'a> Run<'a> {
             messages,
             successes,
             schemas,
-            seen,
+            seen: OnceCell::new(),
             divergence: OnceCell::new(),
         }
     }
@@ -96,24 +95,25 @@ impl<'a> Run<'a> {
     /// Whether a name, or every word of a phrase, stands in a message before the one at a branch
     /// index, in the prompts or in the tools.
     pub fn is_seen_before(&self, value: &str, index: usize) -> bool {
-        self.seen.has_before(value, index + 1)
+        self.seen().has_before(value, index + 1)
     }
 
     /// Whether a word stands in a prompt, a tool's description or a message before a branch index that
     /// no agent wrote.
     pub(crate) fn is_observed_before(&self, word: &Word, index: usize) -> bool {
-        self.seen.is_observed_before(word, index + 1)
+        self.seen().is_observed_before(word, index + 1)
     }
 
     /// Whether it stands anywhere that the agents could see.
     pub fn is_visible(&self, value: &str) -> bool {
-        self.seen.has_before(value, usize::MAX)
+        self.seen().has_before(value, usize::MAX)
     }
 
     /// Whether a number, in hundredths, stands before a branch index or can be reckoned from what
     /// stands there.
     pub fn is_number_grounded(&self, hundredths: i64, index: usize) -> bool {
-        self.seen.has_number_before(hundredths, index + 1) || self.seen.is_reckoned(hundredths, index + 1)
+        let seen = self.seen();
+        seen.has_number_before(hundredths, index + 1) || seen.is_reckoned(hundredths, index + 1)
     }
 
     /// The last turn.
@@ -157,6 +157,11 @@ impl<'a> Run<'a> {
                 Some(Citation { node: step.node, part_path: vec![part], start: range.start, end: range.end })
             })
         })
+    }
+
+    /// Every word that could be seen: who reads the run for its actions alone does not need them.
+    fn seen(&self) -> &Seen {
+        self.seen.get_or_init(|| seen(self.trajectory, &self.branch))
     }
 
     /// Where the run leaves the path of the successful run that is most like it.

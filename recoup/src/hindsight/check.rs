@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::proposal::{Proposal, Source};
 use super::{episode::Episode, templates};
-use crate::environments::{Environment, Exchange, Goal};
+use crate::environments::{Environment, Goal, Instance};
 use crate::replay::{Checkpoints, Reopened, ReplayError};
 use crate::trajectory::Trajectory;
 
@@ -20,7 +20,6 @@ pub struct World<'w> {
     environment: &'w dyn Environment,
     reopened: Reopened,
     checkpoints: Checkpoints,
-    transcript: Vec<Exchange>,
 }
 
 impl<'w> World<'w> {
@@ -31,8 +30,7 @@ impl<'w> World<'w> {
     pub fn open(run: &Trajectory, environment: &'w dyn Environment) -> Result<Self, ReplayError> {
         let mut reopened = Reopened::open(run, environment)?;
         let checkpoints = reopened.execute(None)?;
-        let transcript = checkpoints.executed().to_vec();
-        Ok(Self { environment, reopened, checkpoints, transcript })
+        Ok(Self { environment, reopened, checkpoints })
     }
 
     /// Goals that the environment says were achieved: those of the latest state that fulfills any, each
@@ -63,8 +61,9 @@ impl<'w> World<'w> {
         episode: &Episode<'_>,
     ) -> Result<Option<Proposal>, ReplayError> {
         let mut first = None;
+        let mut instance = self.open_with(&goal.task)?;
         for earlier in (1..=turn).rev() {
-            if !self.passes(Some(&goal.task), earlier)? {
+            if !passes(&mut *instance, &self.checkpoints, earlier)? {
                 break;
             }
             first = Some(earlier);
@@ -117,7 +116,10 @@ impl<'w> World<'w> {
         };
         // A specification of what the task does not have is wrong.
         let Some(task) = task else { return Ok(Some(false)) };
-        self.passes(Some(&task), state).map(Some)
+        if self.checkpoints.state(state).is_none() {
+            return Ok(Some(false));
+        }
+        passes(&mut *self.open_with(&task)?, &self.checkpoints, state).map(Some)
     }
 
     /// Whether the original goal had been reached where a proposal is said to be completed.
@@ -130,7 +132,7 @@ impl<'w> World<'w> {
         episode: &Episode<'_>,
     ) -> Result<bool, ReplayError> {
         match self.state_after(proposal.last, episode) {
-            Some(state) => self.passes(None, state),
+            Some(state) => passes(&mut *self.reopened.instance, &self.checkpoints, state),
             None => Ok(false),
         }
     }
@@ -142,15 +144,22 @@ impl<'w> World<'w> {
         Some(Value::Object(keys).to_string())
     }
 
-    /// Whether the task, with these keys replaced, is solved in a state.
-    fn passes(&mut self, keys: Option<&str>, state: usize) -> Result<bool, ReplayError> {
-        let Some(state) = self.checkpoints.state(state) else { return Ok(false) };
-        let Some(keys) = keys else {
-            return Ok(self.reopened.instance.verify(state, &self.transcript)?.success);
-        };
+    /// The task with these keys replaced.
+    fn open_with(&self, keys: &str) -> Result<Box<dyn Instance>, ReplayError> {
         let name = &self.environment.identity().manifest.name;
         let task = self.reopened.task.with(name, keys)?;
-        let mut instance = self.environment.open(&task)?;
-        Ok(instance.verify(state, &self.transcript)?.success)
+        Ok(self.environment.open(&task)?)
+    }
+}
+
+/// Whether an instance's task is solved in a state.
+fn passes(
+    instance: &mut dyn Instance,
+    checkpoints: &Checkpoints,
+    state: usize,
+) -> Result<bool, ReplayError> {
+    match checkpoints.state(state) {
+        Some(state) => Ok(instance.verify(state, checkpoints.executed())?.success),
+        None => Ok(false),
     }
 }

@@ -189,13 +189,13 @@ impl Search<'_, '_> {
             return false;
         }
         let mut goal = bare(proposal, self.ground, self.goals.len(), self.config);
-        match self.decide(proposal, judge) {
+        // The environment scores every goal, and has its word in the decision unless blind.
+        let verified = self.world.as_mut().map(|world| world.verify(proposal, self.ground.episode));
+        match self.decide(proposal, verified.as_ref(), judge) {
             Ok(acceptance) => goal.accepted = Some(acceptance),
             Err((gate, reason)) => goal.rejected = Some(GoalRefusal { gate: gate.to_owned(), reason }),
         }
-        if let Some(world) = &mut self.world {
-            goal.verified = world.verify(proposal, self.ground.episode).ok().flatten();
-        }
+        goal.verified = verified.and_then(Result::ok).flatten();
         let is_accepted = goal.accepted.is_some();
         self.goals.push(goal);
         is_accepted
@@ -205,6 +205,7 @@ impl Search<'_, '_> {
     fn decide(
         &mut self,
         proposal: &Proposal,
+        verified: Option<&Result<Option<bool>, ReplayError>>,
         judge: &mut Judge<'_>,
     ) -> Result<Acceptance, (&'static str, String)> {
         let ground = self.ground;
@@ -212,14 +213,14 @@ impl Search<'_, '_> {
             return Err(refusal);
         }
         let mut word = None;
-        if let Some(world) = self.world.as_mut().filter(|_| !self.config.blind) {
-            let broken = |error: ReplayError| (ENVIRONMENT, format!("it could not be asked: {error}"));
-            match world.verify(proposal, ground.episode).map_err(broken)? {
+        if let Some((world, verified)) = self.world.as_mut().zip(verified).filter(|_| !self.config.blind) {
+            let broken = |error: &ReplayError| (ENVIRONMENT, format!("it could not be asked: {error}"));
+            match verified.as_ref().map_err(broken)? {
                 Some(true) => word = Some(Word { evidence: Evidence::Environment, ..RULES }),
                 Some(false) => return Err((ENVIRONMENT, "the verifier does not pass the goal".to_owned())),
                 None => {}
             }
-            if world.reached_original(proposal, ground.episode).map_err(broken)? {
+            if world.reached_original(proposal, ground.episode).map_err(|error| broken(&error))? {
                 return Err((ENVIRONMENT, "the original goal had been reached by then".to_owned()));
             }
         }
