@@ -19,6 +19,7 @@ mod judge;
 mod labelled;
 mod outcomes;
 mod outlets;
+mod patience;
 mod relabel;
 #[cfg(feature = "parquet")]
 mod release;
