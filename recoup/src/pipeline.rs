@@ -113,6 +113,9 @@ pub enum PipelineError {
         /// The first of them.
         example: crate::id::TrajectoryId,
     },
+    /// A release would hold no run.
+    #[error("there is no run to release")]
+    NothingLeft,
     /// A file or folder could not be written.
     #[error("cannot write {}", path.display())]
     Io {

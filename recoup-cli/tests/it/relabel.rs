@@ -112,6 +112,7 @@ fn what_is_decided_is_not_in_the_estimate() {
     let before = bench.json(&[&judged[..], &["--dry-run"]].concat(), 0);
     bench.json(&judged, 0);
     let after = bench.json(&[&judged[..], &["--dry-run"]].concat(), 0);
-    let questions = |estimate: &Value| estimate["requests"].as_u64().unwrap() + estimate["cached"].as_u64().unwrap();
+    let questions =
+        |estimate: &Value| estimate["requests"].as_u64().unwrap() + estimate["cached"].as_u64().unwrap();
     assert!(questions(&before) > questions(&after), "{before} {after}");
 }
