@@ -23,6 +23,7 @@ mod scoring;
 mod sink;
 pub mod slice;
 mod source;
+mod table;
 mod value;
 
 mod adp;
