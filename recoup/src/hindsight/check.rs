@@ -153,11 +153,7 @@ impl<'w> World<'w> {
 }
 
 /// Whether an instance's task is solved in a state.
-fn passes(
-    instance: &mut dyn Instance,
-    checkpoints: &Checkpoints,
-    state: usize,
-) -> Result<bool, ReplayError> {
+fn passes(instance: &mut dyn Instance, checkpoints: &Checkpoints, state: usize) -> Result<bool, ReplayError> {
     match checkpoints.state(state) {
         Some(state) => Ok(instance.verify(state, checkpoints.executed())?.success),
         None => Ok(false),
