@@ -7,6 +7,7 @@
 mod judged;
 mod relabelled;
 mod replayed;
+mod state_label;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ pub use self::relabelled::{Acceptance, Evidence, FinalAnswer, GoalClaim, GoalRef
 pub use self::replayed::{
     Arm, ArmOutcome, Claim, ContinuationOutcome, DecisiveStep, Divergence, Flip, Recoverable, Repair,
     ReplayPair, Rung, Sweep, Unsupported,
+};
+pub use self::state_label::{
+    Actor, CallAst, LabelCost, LabelMark, LabelRefusal, NoTurn, RefusalCode, StateLabel, TokenShift, TurnAst,
 };
 use crate::id::{Hash, TrajectoryId, VerdictId};
 use crate::json::Json;
@@ -83,6 +87,11 @@ impl Producer {
         Self { rank: 60, prompt_hash, model, ..Self::rules("judge", version) }
     }
 
+    /// A teacher that labels visited states; the model or policy by its name.
+    pub fn teacher(version: u32, name: &str) -> Self {
+        Self { rank: 60, model: Some(name.to_owned()), ..Self::rules("teacher", version) }
+    }
+
     /// The same producer where its word is not admitted: it stands behind the rules, and no higher than it stood.
     #[must_use]
     pub fn unadmitted(self) -> Self {
@@ -128,6 +137,8 @@ pub enum Content {
     PersonReview(PersonReview),
     /// A goal in hindsight, accepted or refused.
     Relabel(Relabel),
+    /// What a teacher would do in a state that was visited.
+    StateLabel(StateLabel),
 }
 
 impl Content {
@@ -150,6 +161,7 @@ impl Content {
             Self::Judging(_) => "judging",
             Self::PersonReview(_) => "person_review",
             Self::Relabel(_) => "relabel",
+            Self::StateLabel(_) => "state_label",
         }
     }
 }

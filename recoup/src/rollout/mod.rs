@@ -9,6 +9,7 @@
 
 mod collect;
 mod episode;
+pub mod interleave;
 mod plan;
 pub mod policies;
 mod record;
