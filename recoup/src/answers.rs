@@ -32,7 +32,7 @@ pub struct Found<'a> {
     /// The file.
     pub uri: &'a str,
     /// Its format, `not a trace` or `unreadable`.
-    pub format: &'static str,
+    pub format: &'a str,
 }
 
 /// What was labelled (`label`).

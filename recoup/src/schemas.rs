@@ -21,7 +21,7 @@ use crate::id::Hash;
 use crate::json::Json;
 use crate::models::Estimate;
 use crate::pipeline::{
-    AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Relabeling, Summary,
+    AtifExport, ContentSettings, Diagnosing, Explanation, FlipAgreement, Injecting, Relabeling, Summary,
 };
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
@@ -105,6 +105,7 @@ fn the_schemas_are_those_of_the_types() {
         ("estimate", artifact::<Estimate>()),
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
+        ("explanation", schema::<Explanation>()),
         ("error", schema::<Failed<'_>>()),
     ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas");

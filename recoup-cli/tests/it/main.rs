@@ -23,8 +23,12 @@ mod eval;
 /// Training rows, in every format.
 mod exports;
 
+/// Who would take a file, and why.
+mod explain;
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
+/// Logs of one's own, read as a mapping says.
+mod map;
 
 /// Runs re-executed in environments that are folders.
 #[cfg(unix)]

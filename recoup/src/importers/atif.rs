@@ -40,6 +40,10 @@ impl Importer for Atif {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "documents with `schema_version` ATIF-v1 and `steps`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             let version = record.get("schema_version").and_then(Outline::as_str);

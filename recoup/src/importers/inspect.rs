@@ -28,6 +28,10 @@ impl Importer for Inspect {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "an evaluation log with `version`, `status` and `eval`, or a zip archive with one member a sample"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         match probe.shape {
             Shape::Zip => first_member(&probe.head).is_some_and(|name| is_member(&name)),

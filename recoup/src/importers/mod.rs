@@ -33,6 +33,7 @@ mod claude_code;
 mod codex;
 mod inspect;
 mod labelled_chat;
+pub mod mapped;
 mod mini_swe_agent;
 mod nebius;
 mod openai_chat;
@@ -60,7 +61,12 @@ use crate::warning::{Loss, Quarantine};
 /// Reads one format.
 pub trait Importer: Sync {
     /// The format's name in records and on the command line (`tau-bench`).
-    fn format(&self) -> &'static str;
+    fn format(&self) -> &str;
+
+    /// What tells its files, as one phrase: how the records look, with the keys that decide in
+    /// backticks. It is what `import --explain` gives as the reason, and what it compares a file with
+    /// that no format takes.
+    fn recognizes(&self) -> &str;
 
     /// Whether a file is of this format, from its first bytes.
     fn detect(&self, probe: &Probe) -> bool;
@@ -140,8 +146,19 @@ impl ImportError {
 /// # Errors
 /// When the file cannot be read, is text in an encoding other than UTF-8 or a broken archive.
 pub fn detect(source: &Source) -> Result<Option<&'static dyn Importer>, ImportError> {
+    detect_among(source, IMPORTERS)
+}
+
+/// As [`detect`], among these importers: [`IMPORTERS`], perhaps with importers of one's own before them.
+///
+/// # Errors
+/// As [`detect`].
+pub fn detect_among<'a>(
+    source: &Source,
+    importers: &[&'a dyn Importer],
+) -> Result<Option<&'a dyn Importer>, ImportError> {
     let probe = Probe::read(source)?;
-    let found = IMPORTERS.iter().copied().find(|importer| importer.detect(&probe));
+    let found = importers.iter().copied().find(|importer| importer.detect(&probe));
     let extension = source.name().rsplit_once('.').map(|(_, extension)| extension);
     if found.is_none() && (probe.shape == Shape::Zip || extension == Some("eval")) {
         // No trace, unless it cannot be opened: then nobody can say.

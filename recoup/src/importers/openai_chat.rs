@@ -34,6 +34,10 @@ impl Importer for OpenAiChat {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "rows with `messages`, or an array of them, whose items have a chat `role` and `content`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_bare(probe)
             || probe.records().iter().any(|record| {

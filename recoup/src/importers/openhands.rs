@@ -29,6 +29,11 @@ impl Importer for OpenHands {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "an array of events that have `id`, `timestamp`, `source` and an `action` or `observation`, or \
+         rows with a `history` of them"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_event_array(probe) || probe.records().iter().any(is_output)
     }

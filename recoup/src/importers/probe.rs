@@ -158,7 +158,7 @@ impl Probe {
 
     /// How the file's records lie, for the formats that come as JSON lines, as an array of records or
     /// as one record.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> Layout<'static> {
         match self.shape {
             Shape::Array => Layout::Elements(&[]),
             Shape::Table => Layout::Table,

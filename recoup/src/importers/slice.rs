@@ -19,7 +19,7 @@ mod scan;
 use sha2::{Digest as _, Sha256};
 
 pub use self::header::{header, header_before_cut};
-pub(super) use self::joined::{Joined, each_line};
+pub(super) use self::joined::{Again, Joined, Place, each_in_order};
 pub use self::parallel::each;
 pub use self::records::Records;
 use super::{Event, ImportError, Sink, SinkError, Source};
@@ -33,12 +33,12 @@ const REASON_CHARACTERS_MAX: usize = 200;
 
 /// How the records of a file lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum Layout<'a> {
     /// One a line; empty lines do not count.
     Lines,
     /// The elements of the array at a path of keys: `&[]` for a top-level array, `&["samples"]` for
     /// `$.samples[*]`.
-    Elements(&'static [&'static str]),
+    Elements(&'a [&'a str]),
     /// The whole file is one record.
     Document,
     /// The rows of a Parquet or CSV file, their columns as members.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use super::outcomes::{self, Attached};
 use super::{PipelineConfig, PipelineError};
-use crate::importers::{COMPANIONS, Event, ImportError, Sink, SinkError, Source, SourceProblem, detect};
+use crate::importers::{
+    COMPANIONS, Event, ImportError, Importer, Sink, SinkError, Source, SourceProblem, detect_among,
+};
 use crate::reporter::Reporter;
 use crate::store::{Import, ImportSummary, LargestComponent, Store};
 use crate::warning::Quarantine;
@@ -14,9 +16,9 @@ use crate::warning::Quarantine;
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
     /// Files of a known format, by format.
-    pub files: BTreeMap<&'static str, u64>,
+    pub files: BTreeMap<String, u64>,
     /// Records that could not be read, by format.
-    pub quarantined: BTreeMap<&'static str, u64>,
+    pub quarantined: BTreeMap<String, u64>,
     /// Files that are no traces, by the user's name for them.
     pub unrecognized: Vec<String>,
     /// Paths that could not be read or were passed over, with the reason.
@@ -59,7 +61,7 @@ pub fn import(
     reporter.stage("import", Some(sources.len() as u64));
     let mut sink = store.import(config.now)?;
     for source in sources {
-        read(source, &mut sink, &mut imported)?;
+        read(source, config.importers, &mut sink, &mut imported)?;
         reporter.advance(1);
     }
     imported.stored = sink.finish()?;
@@ -73,8 +75,13 @@ pub fn import(
     Ok(imported)
 }
 
-fn read(source: &Source, sink: &mut Import<'_>, imported: &mut Imported) -> Result<(), SinkError> {
-    let result = match detect(source) {
+fn read(
+    source: &Source,
+    importers: &[&dyn Importer],
+    sink: &mut Import<'_>,
+    imported: &mut Imported,
+) -> Result<(), SinkError> {
+    let result = match detect_among(source, importers) {
         Ok(None) => {
             if !COMPANIONS.contains(&source.name()) {
                 imported.unrecognized.push(source.uri().to_owned());
@@ -82,11 +89,12 @@ fn read(source: &Source, sink: &mut Import<'_>, imported: &mut Imported) -> Resu
             return Ok(());
         }
         Ok(Some(importer)) => {
-            *imported.files.entry(importer.format()).or_default() += 1;
+            let format = importer.format().to_owned();
+            *imported.files.entry(format.clone()).or_default() += 1;
             let before = sink.summary().quarantined_count;
             let result = importer.import(source, sink);
             let quarantined = sink.summary().quarantined_count - before;
-            *imported.quarantined.entry(importer.format()).or_default() += quarantined;
+            *imported.quarantined.entry(format).or_default() += quarantined;
             result
         }
         Err(error) => Err(error),

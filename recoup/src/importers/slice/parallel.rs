@@ -19,7 +19,7 @@ const SEQUENTIAL_BYTES: usize = 128 << 10;
 ///
 /// # Errors
 /// When the file cannot be read or the sink fails.
-pub fn each<F>(source: &Source, layout: Layout, sink: &mut dyn Sink, read: F) -> Result<(), ImportError>
+pub fn each<F>(source: &Source, layout: Layout<'_>, sink: &mut dyn Sink, read: F) -> Result<(), ImportError>
 where
     F: Fn(&RawRecord, &mut dyn Sink) -> Result<(), Stop> + Sync,
 {
@@ -98,7 +98,7 @@ impl Batch {
 }
 
 fn slice(
-    mut records: Records,
+    mut records: Records<'_>,
     mut batch: Batch,
     to_workers: &SyncSender<(u64, Batch)>,
     flight: &Flight,

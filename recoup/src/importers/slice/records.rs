@@ -12,12 +12,12 @@ use crate::importers::{ImportError, Source};
 use crate::warning::{ByteSpan, Quarantine};
 
 /// The records of a file, in order: each is read, or quarantined with its range.
-pub struct Records {
+pub struct Records<'a> {
     source: Source,
     cursor: Cursor,
     /// In place of the cursor, for a table.
     rows: Option<Rows>,
-    layout: Layout,
+    layout: Layout<'a>,
     place: Place,
     index: u64,
     /// How often each record occurred, by the first 64 bits of its hash.
@@ -33,12 +33,12 @@ enum Place {
 
 type Item = Result<RawRecord, Quarantine>;
 
-impl Records {
+impl<'a> Records<'a> {
     /// Opens a file.
     ///
     /// # Errors
     /// When it cannot be opened, or is no table where a table is wanted.
-    pub fn new(source: &Source, layout: Layout) -> Result<Self, ImportError> {
+    pub fn new(source: &Source, layout: Layout<'a>) -> Result<Self, ImportError> {
         let cursor = Cursor::new(source.open()?, source.options().record_bytes_max);
         let rows = if layout == Layout::Table { Some(Rows::open(source)?) } else { None };
         Ok(Self {
@@ -214,7 +214,7 @@ impl Records {
     }
 }
 
-impl Iterator for Records {
+impl Iterator for Records<'_> {
     type Item = Result<Item, ImportError>;
 
     fn next(&mut self) -> Option<Self::Item> {
