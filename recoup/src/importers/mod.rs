@@ -41,6 +41,7 @@ mod openhands;
 mod react_text;
 mod reflexion;
 mod sharegpt;
+mod spans;
 mod swe_agent;
 mod tau2;
 mod tau_bench;
@@ -77,11 +78,27 @@ pub trait Importer: Sync {
     /// When the file cannot be read at all or the sink fails; a record that cannot be read is an
     /// event, not an error.
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError>;
+
+    /// Whether a run of this format may be spread over several files.
+    fn joins_files(&self) -> bool {
+        false
+    }
+
+    /// Reads every run of files of this format that were named together.
+    ///
+    /// # Errors
+    /// As [`Importer::import`].
+    fn import_together(&self, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
+        sources.iter().try_for_each(|source| self.import(source, sink))
+    }
 }
 
 /// Every format, the most particular first: the first that recognizes a file reads it.
 pub const IMPORTERS: &[&dyn Importer] = &[
     &inspect::Inspect,
+    &spans::OpenInference,
+    &spans::OtelGenAi,
+    &spans::Langfuse,
     &tau2::Tau2,
     &tau_bench::TauBench,
     &agentrx::AgentRx,

@@ -21,6 +21,7 @@ use sha2::{Digest as _, Sha256};
 pub use self::header::{header, header_before_cut};
 pub(super) use self::joined::{Again, Joined, Place, each_in_order};
 pub use self::parallel::each;
+pub(super) use self::parallel::in_order;
 pub use self::records::Records;
 use super::{Event, ImportError, Sink, SinkError, Source};
 use crate::id::hexadecimal;
