@@ -18,10 +18,11 @@ mod record;
 mod runner;
 
 pub use self::collect::{CollectError, Collected, Pending, collect, pending};
+pub(crate) use self::conversation::unread;
 pub use self::episode::{End, Episode, Prefix, Taken};
 pub use self::plan::{Assignment, Difficulties, Plan, PlanError};
-pub(crate) use self::record::says_beside_calls;
 pub use self::record::{FORMAT, Recording, record};
+pub(crate) use self::record::{is_unread, says_beside_calls};
 pub(crate) use self::runner::TOO_LATE;
 pub use self::runner::{Conditions, Keep, run};
 

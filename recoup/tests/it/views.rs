@@ -14,8 +14,8 @@ use recoup::exporters::{
 };
 use recoup::json::Json;
 use recoup::redaction::{Redacted, redact};
-use recoup::task::Task;
 use recoup::rollout::interleave::{Aggregate, LabelSettings};
+use recoup::task::Task;
 use recoup::trajectory::{ArgumentsForm, Node, Outcome, Part, Role, Tool, ToolCall, Trajectory};
 use recoup::verdict::{Blame, Diagnosis, Finding, Party, Side};
 use recoup::views::{

@@ -1,8 +1,7 @@
 //! A chat model that acts: it is shown the episode so far in its own form and answers with a turn.
 
-use super::super::conversation::{UNREADABLE, function, messages, tools};
+use super::super::conversation::{function, messages, tools, unread};
 use crate::environments::{Action, Scene};
-use crate::json::Json;
 use crate::models::{ChatModel, ChatReply, ChatRequest, Finish, Price, tokens};
 use crate::rollout::forms::{self, Form, Read, Reading, ToolTypes, Written};
 use crate::rollout::{Policy, PolicyError, Situation, Spent, TakesAdvice, Turn};
@@ -120,7 +119,7 @@ fn turn(form: &dyn Form, reply: ChatReply, tools: &ToolTypes) -> Turn {
             let calls = written.calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
             let said = (!written.content.is_empty()).then_some(written.content.clone());
             let text: Vec<String> = said.into_iter().chain(calls).collect();
-            vec![Action::call(UNREADABLE, Json::string(&text.join("\n")))]
+            vec![unread(&text.join("\n"))]
         };
         return Turn { thought, actions, reading: Some(Reading::Unreadable), ..Turn::default() };
     };
