@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Review(ReviewArgs),
     /// Let a policy act in an environment, and keep its runs
     Collect(CollectArgs),
+    /// Stand between a harness and its models: record every conversation
+    Proxy(ProxyArgs),
     /// List, check, play, serve and export environments
     #[command(subcommand)]
     Env(EnvCommand),
@@ -277,6 +279,36 @@ pub(crate) struct ServeArgs {
     /// What clients must show: `Authorization: Bearer TOKEN`, or `/TOKEN` before the path
     #[arg(long, value_name = "TOKEN", env = "RECOUP_SERVE_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
+}
+
+/// Where to listen, and where requests go.
+#[derive(Debug, Args)]
+pub(crate) struct ProxyArgs {
+    /// Where requests go: `https://HOST/v1`, or `openai=URL` and `anthropic=URL` for each API by itself;
+    /// `#MODEL` behind it asks for that model whatever clients name
+    #[arg(long, value_name = "URL", required = true)]
+    pub upstream: Vec<String>,
+    /// Address to listen on; one that others can reach needs `--token`
+    #[arg(long, value_name = "IP", default_value_t = std::net::IpAddr::from([127, 0, 0, 1]))]
+    pub host: std::net::IpAddr,
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 8080)]
+    pub port: u16,
+    /// What clients must show, as `x-recoup-token` or in place of their API key
+    #[arg(long, value_name = "TOKEN", env = "RECOUP_PROXY_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Longest body of a request
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
+    pub max_body: u64,
+    /// Most requests under way; more are refused with 503
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_in_flight: u16,
+    /// How long a conversation rests before it is put into the project
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub rest: Duration,
+    /// How long a conversation can be gone on with
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    pub forget: Duration,
 }
 
 /// What to check, and how long.

@@ -36,6 +36,7 @@ mod nebius;
 mod openai_chat;
 mod openhands;
 mod react_text;
+pub mod recoup_proxy;
 mod reflexion;
 mod sharegpt;
 mod swe_agent;
@@ -73,6 +74,7 @@ pub trait Importer: Sync {
 
 /// Every format, the most particular first: the first that recognizes a file reads it.
 pub const IMPORTERS: &[&dyn Importer] = &[
+    &recoup_proxy::RecoupProxy,
     &inspect::Inspect,
     &tau2::Tau2,
     &tau_bench::TauBench,
