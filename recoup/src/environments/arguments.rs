@@ -212,7 +212,7 @@ impl ToolSpec {
 }
 
 /// Why a call fits none of the tools, in words for the agent; `None` where it fits.
-pub(super) fn refusal(tools: &[ToolSpec], tool: &str, arguments: &Value) -> Option<String> {
+pub(crate) fn refusal(tools: &[ToolSpec], tool: &str, arguments: &Value) -> Option<String> {
     let Some(spec) = tools.iter().find(|known| known.name == tool) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         return Some(format!("Error: there is no tool \"{tool}\". The tools are: {}.", names.join(", ")));

@@ -31,6 +31,7 @@ mod task_spec;
 pub mod worker;
 
 pub use self::action::{Action, Exchange, Goal, Score, Step};
+pub(crate) use self::arguments::refusal;
 pub use self::arguments::{ArgumentKind, Parameter, ToolSpec};
 pub use self::chance::rand;
 pub use self::error::{EnvironmentError, Fault};

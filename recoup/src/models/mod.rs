@@ -251,6 +251,19 @@ impl ModelError {
         }
     }
 
+    /// Whether it says that the question is longer than the model's context.
+    pub fn is_context_full(&self) -> bool {
+        // What OpenAI, vLLM, llama.cpp and Anthropic say; there is no code that all use.
+        const WORDS: [&str; 4] =
+            ["context_length_exceeded", "maximum context length", "context size", "prompt is too long"];
+        match self {
+            Self::Status { status: 400 | 413 | 422, message, .. } => {
+                WORDS.iter().any(|words| message.contains(words))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the provider may charge for the attempt all the same: it got the question, and its answer
     /// was lost on the way.
     pub fn may_be_charged(&self) -> bool {

@@ -140,7 +140,11 @@ impl Executor<'_> {
                 self.running = Some(action.clone());
                 return Ok(self.running.clone());
             }
-            self.taken.turns.push(Taken { thought: turn.thought.clone(), exchanges: self.action });
+            self.taken.turns.push(Taken {
+                thought: turn.thought.clone(),
+                said: turn.said.clone(),
+                exchanges: self.action,
+            });
             self.taken.states.push(scene.state()?);
             (self.turn, self.action) = (self.turn + 1, 0);
         }

@@ -8,7 +8,7 @@ use super::ReplayError;
 use crate::environments::Action;
 use crate::id::Hash;
 use crate::json::Json;
-use crate::rollout::Turn;
+use crate::rollout::{self, Turn};
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, ToolCall, Trajectory, same_action};
 
 /// What a stored run says of its episode, on its main branch.
@@ -27,6 +27,8 @@ pub struct RecordedTurn {
     pub node: usize,
     /// Its reasoning beside the actions.
     pub thought: Option<String>,
+    /// Its words beside calls.
+    pub said: Option<String>,
     /// Its actions, in order.
     pub actions: Vec<Action>,
     /// What each showed, in the order of the actions; fewer where the record ends before.
@@ -101,7 +103,8 @@ impl Recorded {
 impl RecordedTurn {
     /// The turn, to be taken again.
     pub fn as_turn(&self) -> Turn {
-        Turn { thought: self.thought.clone(), actions: self.actions.clone(), ..Turn::default() }
+        let (thought, said) = (self.thought.clone(), self.said.clone());
+        Turn { thought, said, actions: self.actions.clone(), ..Turn::default() }
     }
 
     /// Whether the turn is this one action, numbers compared as numbers.
@@ -116,10 +119,13 @@ impl RecordedTurn {
     }
 
     fn open(position: usize, node: &Node) -> Result<Self, ReplayError> {
-        let mut turn = Self { node: position, thought: None, actions: Vec::new(), seen: Vec::new() };
+        let mut turn =
+            Self { node: position, thought: None, said: None, actions: Vec::new(), seen: Vec::new() };
+        let mut says = rollout::says_beside_calls(node);
         for part in &node.parts {
             match part {
                 Part::Reasoning { text, .. } => turn.thought = Some(text.clone()),
+                Part::Text(text) if std::mem::take(&mut says) => turn.said = Some(text.text.clone()),
                 Part::Text(text) => turn.actions.push(Action::say(text.text.as_str())),
                 Part::ToolCall(call) => {
                     let arguments = Json::from_foreign(&call.arguments_raw);

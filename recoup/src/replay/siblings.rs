@@ -84,6 +84,7 @@ mod tests {
         let turn = |letter: char| RecordedTurn {
             node: 0,
             thought: None,
+            said: None,
             actions: vec![Action::call(letter.to_string(), Json::parse("{}").unwrap())],
             seen: vec![seen()],
         };

@@ -132,7 +132,7 @@ fn play(
     plan: &Plan,
     assignment: &Assignment,
 ) -> (Trajectory, NativeId) {
-    let Assignment { task_seed, difficulty, family, trial, seed } = assignment;
+    let Assignment { task_seed, difficulty, trial, seed, .. } = assignment;
     let of = |episode: &Episode, task: &TaskSpec, tools: &[ToolSpec]| {
         let recording = Recording {
             identity: environment.identity(),
@@ -149,17 +149,7 @@ fn play(
     };
     let task = match environment.generate(*task_seed, *difficulty) {
         Ok(task) => task,
-        Err(error) => {
-            let task = TaskSpec {
-                seed: *task_seed,
-                difficulty: *difficulty,
-                family: family.clone(),
-                goal: String::new(),
-                max_steps: 0,
-                json: "".into(),
-            };
-            return of(&Episode::broken(error), &task, &[]);
-        }
+        Err(error) => return of(&broken(error), &unmade(assignment), &[]),
     };
     match environment.open(&task) {
         Ok(mut instance) => {
@@ -173,24 +163,34 @@ fn play(
             let episode = run(&mut *instance, &task, policy, conditions);
             of(&episode, &task, instance.tools())
         }
-        Err(error) => of(&Episode::broken(error), &task, &[]),
+        Err(error) => of(&broken(error), &task, &[]),
     }
 }
 
-impl Episode {
-    /// The episode of an environment that could not even be started.
-    fn broken(error: EnvironmentError) -> Self {
-        Self {
-            first_observation: String::new(),
-            transcript: Vec::new(),
-            turns: Vec::new(),
-            prefix_turns: 0,
-            end: End::Environment(error),
-            state: None,
-            score: None,
-            hashes: Vec::new(),
-            checkpoints: Vec::new(),
-        }
+/// The episode of an environment that could not even be started.
+pub(super) fn broken(error: EnvironmentError) -> Episode {
+    Episode {
+        first_observation: String::new(),
+        transcript: Vec::new(),
+        turns: Vec::new(),
+        prefix_turns: 0,
+        end: End::Environment(error),
+        state: None,
+        score: None,
+        hashes: Vec::new(),
+        checkpoints: Vec::new(),
+    }
+}
+
+/// The task of an environment that could not make it.
+pub(super) fn unmade(assignment: &Assignment) -> TaskSpec {
+    TaskSpec {
+        seed: assignment.task_seed,
+        difficulty: assignment.difficulty,
+        family: assignment.family.clone(),
+        goal: String::new(),
+        max_steps: 0,
+        json: "".into(),
     }
 }
 

@@ -32,8 +32,10 @@ pub struct Episode {
 /// A turn that was taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// What was said beside the actions.
+    /// The reasoning.
     pub thought: Option<String>,
+    /// The words beside calls.
+    pub said: Option<String>,
     /// Exchanges of the transcript that belong to it, in order after those of the turns before.
     pub exchanges: usize,
 }

@@ -8,7 +8,9 @@
 //! [`collect`] does so for many tasks and stores them.
 
 mod collect;
+mod conversation;
 mod episode;
+pub mod forms;
 pub mod interleave;
 mod plan;
 pub mod policies;
@@ -18,11 +20,14 @@ mod runner;
 pub use self::collect::{CollectError, Collected, Pending, collect, pending};
 pub use self::episode::{End, Episode, Prefix, Taken};
 pub use self::plan::{Assignment, Difficulties, Plan, PlanError};
+pub(crate) use self::record::says_beside_calls;
 pub use self::record::{FORMAT, Recording, record};
 pub(crate) use self::runner::TOO_LATE;
 pub use self::runner::{Conditions, Keep, run};
 
+pub use self::forms::Reading;
 use crate::environments::{Action, EnvironmentError, Exchange, Scene, ToolSpec, rand};
+use crate::models::{Cost, ModelError};
 
 /// Chooses actions.
 pub trait Policy: Send + Sync {
@@ -60,6 +65,8 @@ pub struct Situation<'a> {
     pub first_observation: &'a str,
     /// What was done and seen since.
     pub transcript: &'a [Exchange],
+    /// The turns in which it was.
+    pub turns: &'a [Taken],
     /// Turns taken so far.
     pub turn: u64,
     /// Turns left, this one included.
@@ -86,12 +93,16 @@ impl Situation<'_> {
 /// What one turn does: calls, of which the first that ends the episode is the last one taken, or words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// What it says beside its actions: its reasoning, never seen by the environment.
+    /// Its reasoning, never seen by the environment.
     pub thought: Option<String>,
+    /// Its words beside calls, which the environment does not see either.
+    pub said: Option<String>,
     /// Actions, in order; none ends the episode.
     pub actions: Vec<Action>,
     /// What choosing it took, where the policy knows.
     pub spent: Spent,
+    /// By which rules a model's answer could be read as this turn; `None` where no model wrote it.
+    pub reading: Option<Reading>,
 }
 
 /// What choosing took: counted against the budgets of an episode. The library has no clock, so time is
@@ -100,6 +111,10 @@ pub struct Turn {
 pub struct Spent {
     /// Tokens, of prompts and answers.
     pub tokens: u64,
+    /// Of them, tokens of answers.
+    pub answer_tokens: u64,
+    /// Money; `None` where a model has no price.
+    pub cost: Option<Cost>,
     /// Milliseconds.
     pub milliseconds: u64,
 }
@@ -146,6 +161,17 @@ pub enum PolicyError {
     /// The environment failed while the policy looked at it.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
+    /// The policy's model gave no answer.
+    #[error("policy `{policy}`: {error}")]
+    Model {
+        /// Its name.
+        policy: String,
+        /// Why.
+        error: ModelError,
+    },
+    /// The teacher of a shared run failed: without it there are no labels.
+    #[error("the teacher failed: {0}")]
+    Teacher(Box<PolicyError>),
     /// The policy itself failed.
     #[error("policy `{policy}`: {message}")]
     Policy {

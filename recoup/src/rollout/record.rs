@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Advice, Episode, Policy, TakesAdvice};
+use super::{Advice, Episode, Policy, Taken, TakesAdvice};
 use crate::environments::{self, Action, Exchange, Identity, State, TaskSpec, ToolSpec};
 use crate::id::{Hash, hexadecimal};
 use crate::json::Json;
@@ -25,6 +25,14 @@ pub const FORMAT: &str = "recoup";
 
 /// The agent's name on the records.
 const AGENT: &str = "assistant";
+
+/// Marks a message whose first text was said beside calls: the environment did not see it.
+const BESIDE: &str = "words-beside-calls";
+
+/// Whether the first text of a message was said beside calls and is no action.
+pub(crate) fn says_beside_calls(node: &Node) -> bool {
+    node.occurrence.extra.as_ref() == Some(&Json::string(BESIDE))
+}
 
 /// What a record says beside the episode itself.
 #[derive(Clone, Copy)]
@@ -78,18 +86,21 @@ pub(super) fn native_id(
         .to_string()
 }
 
+/// A task as records name it.
+pub(super) fn task_of(identity: &Identity, task: &TaskSpec) -> Task {
+    let name = &identity.manifest.name;
+    Task {
+        template_key: Some(format!("{name}/{}", task.family)),
+        // What one seed makes at another difficulty may share its world.
+        group_keys: vec![format!("{name}/{}", task.seed)],
+        ..Task::named(task.key(name), task.goal.clone())
+    }
+}
+
 /// Makes a trajectory of an episode, ready to be sealed.
 pub fn record(episode: &Episode, of: &Recording<'_>) -> (Trajectory, NativeId) {
     let name = &of.identity.manifest.name;
-    let mut run = Trajectory::new(
-        FORMAT,
-        Task {
-            template_key: Some(format!("{name}/{}", of.task.family)),
-            // What one seed makes at another difficulty may share its world.
-            group_keys: vec![format!("{name}/{}", of.task.seed)],
-            ..Task::named(of.task.key(name), of.task.goal.clone())
-        },
-    );
+    let mut run = Trajectory::new(FORMAT, task_of(of.identity, of.task));
     run.source.uri = format!("environment:{name}");
     run.source.sha256 = hexadecimal(&Sha256::digest(of.task.json.as_bytes()));
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: None });
@@ -148,7 +159,7 @@ fn push_messages(run: &mut Trajectory, episode: &Episode, of: &Recording<'_>) {
         }
         let exchanges = episode.transcript.get(next..next + turn.exchanges).unwrap_or_default();
         let copied = number < episode.prefix_turns;
-        push_turn(run, turn.thought.as_deref(), exchanges, next, |exchange| Occurrence {
+        push_turn(run, turn, exchanges, next, |exchange| Occurrence {
             copied_context: copied,
             ..exchange.checked_sub(prefix).map_or_else(Occurrence::default, |own| shown(episode, own + 1))
         });
@@ -168,14 +179,14 @@ fn shown(episode: &Episode, number: usize) -> Occurrence {
 /// One turn: the agent's message, then the answers. `first` numbers its first exchange.
 fn push_turn(
     run: &mut Trajectory,
-    thought: Option<&str>,
+    taken: &Taken,
     exchanges: &[Exchange],
     first: usize,
     occurrence: impl Fn(usize) -> Occurrence,
 ) {
     let id = |offset: usize| Some(format!("call_{}", first + offset));
-    let mut parts: Vec<Part> =
-        thought.map(|text| Part::Reasoning { text: text.to_owned(), signature: None }).into_iter().collect();
+    let thought = taken.thought.as_ref().map(|text| Part::Reasoning { text: text.clone(), signature: None });
+    let mut parts: Vec<Part> = thought.into_iter().chain(taken.said.as_ref().map(Part::text)).collect();
     let mut answers: Vec<Node> = Vec::new();
     let mut unanswered = None;
     for (offset, Exchange { action, step }) in exchanges.iter().enumerate() {
@@ -214,6 +225,9 @@ fn push_turn(
     // Words that nobody answers lead to a state too.
     turn.occurrence = unanswered.filter(|_| answers.is_empty()).unwrap_or_default();
     turn.occurrence.copied_context = occurrence(first).copied_context;
+    if taken.said.is_some() {
+        turn.occurrence.extra = Some(Json::string(BESIDE));
+    }
     run.push(turn.sampled());
     for answer in answers {
         run.push(answer);

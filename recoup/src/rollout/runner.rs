@@ -193,6 +193,7 @@ impl Runner<'_> {
             tools: self.tools,
             first_observation: &self.first_observation,
             transcript: &self.transcript,
+            turns: &self.turns,
             turn: taken,
             turns_left: self.budget - taken,
             seed: self.conditions.seed,
@@ -200,7 +201,9 @@ impl Runner<'_> {
         };
         self.policy.act(&situation, scene).map_err(|error| match error {
             PolicyError::Environment(error) => End::Environment(error),
-            error @ PolicyError::Policy { .. } => End::Policy(error),
+            // What the model was shown has used up all the tokens that it takes.
+            PolicyError::Model { error, .. } if error.is_context_full() => End::MaxTokens,
+            error => End::Policy(error),
         })
     }
 
@@ -211,7 +214,7 @@ impl Runner<'_> {
             self.end = Some(End::Stopped);
         }
         if !turn.actions.is_empty() || turn.thought.is_some() {
-            self.turns.push(Taken { thought: turn.thought, exchanges: 0 });
+            self.turns.push(Taken { thought: turn.thought, said: turn.said, exchanges: 0 });
         }
         self.queue = turn.actions.into();
     }

@@ -21,6 +21,7 @@ use super::{Store, StoreError, sketches, verdicts};
 use crate::deduplication::{NearIndex, first_of_cluster};
 use crate::failpoint::Failpoint;
 use crate::id::{Hash, TrajectoryId};
+use crate::task::{Task, goal_hash};
 use crate::verdict::{Content, Producer, Side, Split, Verdict};
 
 /// Who gives a run its first side.
@@ -77,6 +78,27 @@ impl Store {
         let mut statement =
             self.connection.prepare_cached("SELECT 1 FROM rule WHERE name = ?1 AND value = ?2")?;
         Ok(statement.exists((RULE, STRICT))?)
+    }
+
+    /// The side that a run of a task will stand on, as far as it can be told before there is one: that of its task
+    /// and goal where those are known, else the one that the task alone would be given.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    pub fn side_of_task(&self, task: &Task) -> Result<Side, StoreError> {
+        let goal = (!task.goal.is_empty()).then(|| Ties::goal_link(&goal_hash(&task.goal).0));
+        let of_task = stored_side(&self.connection, Ties::task_link(&task.key.0))?;
+        let of_goal = goal.map(|goal| stored_side(&self.connection, goal)).transpose()?.flatten();
+        Ok(match (of_task, of_goal) {
+            (Some(task), Some(goal)) if task.side != goal.side => Side::Excluded,
+            (Some(split), _) | (None, Some(split)) => split.side,
+            (None, None) => Self::side_of_new(task),
+        })
+    }
+
+    /// The side that a task alone would be given in a new project.
+    pub fn side_of_new(task: &Task) -> Side {
+        side(&task.key.0)
     }
 
     /// The component that holds the most tasks; the first by name of several. `None` without a task.

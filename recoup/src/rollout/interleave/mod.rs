@@ -5,11 +5,19 @@
 //! ([`Seat`]), [`RequestOutcome`] what became of a request, [`Interleaving`] what a run's record says of it all.
 
 mod coin;
+mod labels;
 mod outcome;
+mod play;
 mod recorded;
+mod report;
+mod round;
 mod schedule;
+mod shared;
 
 pub use self::coin::{Mixing, Seat};
 pub use self::outcome::{Delivered, RequestOutcome};
 pub use self::recorded::{Interleaving, Readings};
+pub use self::report::{Accepting, Arm, LabelCounts, Rate, Report, RoundReport, Shift, report};
+pub use self::round::{Collecting, Collection, Round, collect_round, pending_round};
 pub use self::schedule::{Prefixes, Schedule, ScheduleError};
+pub use self::shared::Pairing;

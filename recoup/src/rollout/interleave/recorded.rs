@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Delivered, Mixing, RequestOutcome};
 use crate::json::Json;
+use crate::rollout::forms::Reading;
 use crate::trajectory::Trajectory;
 use crate::verdict::Actor;
 
@@ -56,6 +57,16 @@ impl Readings {
     /// Whether nothing was read.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Counts a turn that a model wrote.
+    pub fn count(&mut self, reading: Option<Reading>) {
+        match reading {
+            Some(Reading::Strict) => self.strict += 1,
+            Some(Reading::Lenient) => self.lenient += 1,
+            Some(Reading::Unreadable) => self.unreadable += 1,
+            None => {}
+        }
     }
 
     /// Adds what was counted elsewhere.

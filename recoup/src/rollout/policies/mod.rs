@@ -4,12 +4,14 @@
 //! (`weak:premature-stop@0.3`); [`parse`] makes it from its name. Adding a family is one file and a line in
 //! [`FAMILIES`].
 
+mod chat;
 mod expert;
 mod mixture;
 mod random;
 mod scripted;
 mod weak;
 
+pub use self::chat::{Chat, ChatSettings};
 pub use self::expert::Expert;
 pub use self::mixture::Mixture;
 pub use self::random::Random;

@@ -176,6 +176,7 @@ mod tests {
             tools,
             first_observation: "",
             transcript: &[],
+            turns: &[],
             turn,
             turns_left: 1,
             seed: 1,

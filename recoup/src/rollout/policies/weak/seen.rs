@@ -95,6 +95,7 @@ mod tests {
             tools: &[],
             first_observation: "",
             transcript: &[],
+            turns: &[],
             turn: 0,
             turns_left: 1,
             seed: 1,

@@ -1,0 +1,240 @@
+//! Playing one run of a round: by both or by one alone, with its record and its labels.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::labels::Visited;
+use super::round::Job;
+use super::shared::{Shared, Visit};
+use super::{Delivered, Interleaving, Readings, Round, Seat};
+use crate::environments::{Environment, Scene, TaskSpec, ToolSpec};
+use crate::rollout::collect::{broken, unmade};
+use crate::rollout::record::record;
+use crate::rollout::{
+    Conditions, End, Episode, Keep, Policy, PolicyError, Reading, Recording, Situation, Spent, Turn, run,
+};
+use crate::trajectory::{Call, NativeId, Sealed, Trajectory, Usage};
+use crate::verdict::{Actor, StateLabel};
+
+/// A run that was played.
+pub(super) enum Played {
+    /// To be stored, with the labels of the states that were visited.
+    Ended(Box<Sealed>, Vec<StateLabel>),
+    /// A model gave no answer.
+    Unfinished(String),
+    /// The teacher gave none.
+    TeacherFailed(String),
+    /// It was not begun, for the round has stopped.
+    NotBegun,
+}
+
+/// Runs one episode and makes its record and its labels.
+pub(super) fn play(environment: &dyn Environment, round: &Round<'_>, job: &Job) -> Played {
+    let name = round.name(job.alone);
+    match job.alone {
+        Some(actor) => alone(environment, round, job, actor, &name),
+        None => shared(environment, round, job, &name),
+    }
+}
+
+/// A policy that acts alone, under the name of its runs.
+struct Alone<'a> {
+    name: &'a str,
+    policy: &'a dyn Policy,
+    turns: Mutex<Vec<Acted>>,
+}
+
+/// What is known of a turn beside the episode.
+struct Acted {
+    by: Actor,
+    spent: Spent,
+    reading: Option<Reading>,
+}
+
+impl Policy for Alone<'_> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn act(&self, situation: &Situation<'_>, scene: &mut dyn Scene) -> Result<Turn, PolicyError> {
+        let turn = self.policy.act(situation, scene)?;
+        let acted = Acted { by: Actor::Student, spent: turn.spent, reading: turn.reading };
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).push(acted);
+        Ok(turn)
+    }
+}
+
+fn alone(environment: &dyn Environment, round: &Round<'_>, job: &Job, actor: Actor, name: &str) -> Played {
+    let acts = if actor == Actor::Student { round.pairing.student } else { round.pairing.teacher };
+    let policy = Alone { name, policy: acts, turns: Mutex::default() };
+    let ended = Ended::play(environment, round, job, &policy);
+    if let Some(message) = ended.models_failure() {
+        // A teacher that fails alone fails beside the student too.
+        return match actor {
+            Actor::Student => Played::Unfinished(message),
+            Actor::Teacher => Played::TeacherFailed(message),
+        };
+    }
+    let turns = policy.turns.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let turns: Vec<Acted> = turns.into_iter().map(|turn| Acted { by: actor, ..turn }).collect();
+    ended.finish(round, job, name, &turns, &|_| Ok(Vec::new()))
+}
+
+fn shared(environment: &dyn Environment, round: &Round<'_>, job: &Job, name: &str) -> Played {
+    let task_key = job.key(environment.identity());
+    let episode = u64::from(job.assignment.trial);
+    let seat = Seat { seed: round.plan.seed, task: &task_key, episode, round: round.number };
+    let policy = Shared::new(name, round.pairing, seat);
+    let ended = Ended::play(environment, round, job, &policy);
+    if let End::Policy(PolicyError::Teacher(error)) = &ended.episode.end {
+        return Played::TeacherFailed(error.to_string());
+    }
+    if let Some(message) = ended.models_failure() {
+        return Played::Unfinished(message);
+    }
+    let visits = policy.into_visits();
+    let acted = |visit: &Visit| match visit.actor {
+        Actor::Student => Acted { by: Actor::Student, spent: visit.student_spent, reading: visit.reading },
+        Actor::Teacher => Acted { by: Actor::Teacher, spent: visit.taught.spent, reading: None },
+    };
+    let turns: Vec<Acted> = visits.iter().map(acted).collect();
+    let labels = |run: &Trajectory| {
+        let visited = Visited {
+            environment,
+            task: &ended.task,
+            pairing: round.pairing,
+            round: round.number,
+            seed: job.assignment.seed,
+            turns: round.plan.max_steps.unwrap_or(ended.task.max_steps),
+            episode: &ended.episode,
+            visits: &visits,
+        };
+        visited.labels(run)
+    };
+    ended.finish(round, job, name, &turns, &labels)
+}
+
+/// An episode that has ended.
+struct Ended<'a> {
+    environment: &'a dyn Environment,
+    task: TaskSpec,
+    tools: Vec<ToolSpec>,
+    episode: Episode,
+}
+
+impl<'a> Ended<'a> {
+    fn play(environment: &'a dyn Environment, round: &Round<'_>, job: &Job, policy: &dyn Policy) -> Self {
+        let assignment = &job.assignment;
+        let failed = |task, error| Self { environment, task, tools: Vec::new(), episode: broken(error) };
+        let task = match environment.generate(assignment.task_seed, assignment.difficulty) {
+            Ok(task) => task,
+            Err(error) => return failed(unmade(assignment), error),
+        };
+        let mut instance = match environment.open(&task) {
+            Ok(instance) => instance,
+            Err(error) => return failed(task, error),
+        };
+        let conditions = Conditions {
+            seed: assignment.seed,
+            rules: environment.identity().policy.as_deref(),
+            turns: round.plan.max_steps,
+            // Labels are tried from their states once the end is known.
+            keep: if job.alone.is_none() { Keep::States } else { round.plan.keep },
+            ..Conditions::default()
+        };
+        let episode = run(&mut *instance, &task, policy, conditions);
+        let tools = instance.tools().to_vec();
+        Self { environment, task, tools, episode }
+    }
+
+    /// What a model's failure says that ended the episode.
+    fn models_failure(&self) -> Option<String> {
+        match &self.episode.end {
+            End::Policy(PolicyError::Model { error, .. }) => Some(error.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Makes the record, then the labels, which name places in it.
+    fn finish(
+        &self,
+        round: &Round<'_>,
+        job: &Job,
+        name: &str,
+        turns: &[Acted],
+        labels: &dyn Fn(&Trajectory) -> Result<Vec<StateLabel>, PolicyError>,
+    ) -> Played {
+        let under = Alone { name, policy: round.pairing.student, turns: Mutex::default() };
+        let recording = Recording {
+            identity: self.environment.identity(),
+            task: &self.task,
+            tools: &self.tools,
+            policy: &under,
+            seed: job.assignment.seed,
+            trial: job.assignment.trial,
+            max_steps: round.plan.max_steps,
+            origin: None,
+            advice: None,
+        };
+        let (mut run, native) = record(&self.episode, &recording);
+        if round.plan.keep != Keep::States {
+            run.media.clear();
+            for node in &mut run.nodes {
+                node.occurrence.checkpoint = None;
+            }
+        }
+        let labels = match labels(&run) {
+            Ok(labels) => labels,
+            Err(error) => return Played::TeacherFailed(error.to_string()),
+        };
+        let mut delivered = Delivered {
+            is_capped: matches!(self.episode.end, End::MaxSteps | End::MaxTokens | End::MaxTime),
+            is_aborted: self.episode.end.error().is_some(),
+            ..Delivered::default()
+        };
+        let mut readings = Readings::default();
+        let steps = run.main_branch().steps();
+        for (turn, node) in turns.iter().zip(steps) {
+            delivered.took(turn.by);
+            if turn.by == Actor::Student {
+                readings.count(turn.reading);
+            }
+            run.nodes[node].occurrence.call = Some(Box::new(call(round, turn)));
+        }
+        let pairing = &round.pairing;
+        let interleaving = Interleaving {
+            round: round.number,
+            student: pairing.student.name().to_owned(),
+            teacher: Some(pairing.teacher.name().to_owned()),
+            mixing: job.alone.is_none().then_some(pairing.mixing),
+            alone: job.alone,
+            outcome: delivered.outcome(),
+            student_turns: delivered.student_turns,
+            teacher_turns: delivered.teacher_turns,
+            labels: labels.len() as u64,
+            readings,
+        };
+        interleaving.write(&mut run);
+        seal(run, &native, labels)
+    }
+}
+
+fn seal(run: Trajectory, native: &NativeId, labels: Vec<StateLabel>) -> Played {
+    match run.seal(native, Vec::new()) {
+        Ok(sealed) => Played::Ended(Box::new(sealed), labels),
+        Err(reason) => Played::Unfinished(format!("the run has no record: {reason}")),
+    }
+}
+
+/// Who took a turn, and what it took.
+fn call(round: &Round<'_>, turn: &Acted) -> Call {
+    let policy = if turn.by == Actor::Student { round.pairing.student } else { round.pairing.teacher };
+    let Spent { tokens, answer_tokens, cost, .. } = turn.spent;
+    let usage =
+        Usage { input: tokens.saturating_sub(answer_tokens), output: answer_tokens, ..Usage::default() };
+    Call {
+        model: Some(policy.name().to_owned()),
+        usage: (tokens > 0).then_some(usage),
+        cost: cost.map(crate::models::Cost::to_usd),
+        ..Call::default()
+    }
+}

@@ -1,0 +1,258 @@
+//! The report of collection: success, ends, labels and shift, round by round, from what is stored.
+//!
+//! Intervals resample tasks, for runs of one task resemble each other; below ten tasks there are none.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Interleaving, Mixing, Readings, RequestOutcome};
+use crate::id::TrajectoryId;
+use crate::statistics::{Bounds, Clusters, Resampling};
+use crate::store::{Store, StoreError};
+use crate::trajectory::{Status, Trajectory};
+use crate::verdict::{Actor, Content, LabelMark, RefusalCode, StateLabel};
+
+/// What rounds of collection came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Report {
+    /// One for each round, in order.
+    pub rounds: Vec<RoundReport>,
+}
+
+/// One round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RoundReport {
+    /// Its number, from 1.
+    pub round: u32,
+    /// How turns were to be shared, as far as runs of the round agree.
+    pub mixing: Option<Mixing>,
+    /// Stored runs.
+    pub runs: u64,
+    /// Stored runs by what became of them.
+    pub outcomes: BTreeMap<RequestOutcome, u64>,
+    /// The student alone; absent where it ran nothing alone.
+    pub student: Option<Arm>,
+    /// The teacher alone.
+    pub teacher: Option<Arm>,
+    /// Both, in shared runs.
+    pub mixture: Option<Arm>,
+    /// The share of turns that the teacher took in shared runs: what was delivered, not what was planned.
+    pub delivered_teacher_fraction: Option<f64>,
+    /// How the student's model was read; all 0 where no model acted.
+    pub readings: Readings,
+    /// Labels of visited states.
+    pub labels: LabelCounts,
+    /// How far the student's actions lie from the teacher's.
+    pub shift: Shift,
+}
+
+/// How runs of one arm ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Arm {
+    /// The share that a verifier passed.
+    pub success: Rate,
+    /// Runs by how they ended.
+    pub end_modes: BTreeMap<String, u64>,
+}
+
+/// A share with its interval, clustered by task.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Rate {
+    /// Those that count.
+    pub passed: u64,
+    /// Out of how many.
+    pub n: u64,
+    /// Tasks that they are of.
+    pub tasks: u64,
+    /// The share.
+    pub rate: f64,
+    /// 95 % interval (BCa bootstrap over tasks); absent below ten tasks.
+    pub interval: Option<Bounds>,
+}
+
+/// What became of the teacher's answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LabelCounts {
+    /// States that were visited.
+    pub states: u64,
+    /// Labels that examples are made of, under the filters that are on.
+    pub accepted: u64,
+    /// States without a label, by the rule that refused the teacher's answer.
+    pub refused: BTreeMap<RefusalCode, u64>,
+    /// Labels that a filter applies to, whether it is on or off; one label may have several.
+    pub marked: BTreeMap<LabelMark, u64>,
+    /// Labels that were executed and continued by the teacher, and of them those that passed.
+    pub verified: (u64, u64),
+    /// Tokens of the teacher's questions and answers.
+    pub tokens: u64,
+    /// US dollars; absent where the teacher has no price.
+    pub cost_usd: Option<f64>,
+    /// Tokens over accepted labels.
+    pub tokens_per_accepted: Option<f64>,
+    /// US dollars over accepted labels.
+    pub cost_per_accepted_usd: Option<f64>,
+}
+
+/// How far the student's actions lie from the teacher's, at states where the student acted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Shift {
+    /// The share of labelled states at which it did something else.
+    pub disagreement: Option<Rate>,
+    /// Reverse KL divergence on the student's tokens, in nats a token, where both gave log-probabilities of the
+    /// same tokens.
+    pub reverse_kl: Option<f64>,
+    /// The tokens that it is the mean over.
+    pub tokens: u64,
+}
+
+/// Which labels count.
+#[derive(Clone, Debug)]
+pub struct Accepting<'a> {
+    /// Filters that are on.
+    pub filters: &'a [LabelMark],
+    /// Whether a label must have passed when it was executed.
+    pub verified: bool,
+}
+
+impl Accepting<'_> {
+    /// Whether a label is learned from.
+    pub fn accepts(&self, label: &StateLabel) -> bool {
+        label.action.is_some()
+            && !label.marks.iter().any(|mark| self.filters.contains(mark))
+            && (!self.verified || label.verified == Some(true))
+    }
+}
+
+/// Reads what stored runs came to.
+///
+/// # Errors
+/// Those of the project.
+pub fn report(store: &Store, runs: &[TrajectoryId], accepting: &Accepting<'_>) -> Result<Report, StoreError> {
+    let mut rounds: BTreeMap<u32, Gathered> = BTreeMap::new();
+    for id in runs {
+        let run = store.load(*id)?;
+        let Some(shared) = Interleaving::of(&run) else { continue };
+        let gathered = rounds.entry(shared.round).or_default();
+        gathered.run(&run, &shared);
+        for verdict in store.of_run(*id, "state_label")? {
+            if let Content::StateLabel(label) = verdict.content {
+                gathered.label(&run, &label, accepting);
+            }
+        }
+    }
+    let rounds = rounds.into_iter().map(|(round, gathered)| gathered.report(round)).collect();
+    Ok(Report { rounds })
+}
+
+/// Observations with the tasks that they are of.
+#[derive(Default)]
+struct Observed(Vec<(String, bool)>);
+
+impl Observed {
+    fn rate(&self) -> Option<Rate> {
+        let values = self.0.iter().map(|(task, yes)| (task.as_str(), f64::from(u8::from(*yes))));
+        let clusters = Clusters::new(values).ok()?;
+        Some(Rate {
+            passed: self.0.iter().filter(|(_, yes)| *yes).count() as u64,
+            n: self.0.len() as u64,
+            tasks: clusters.len() as u64,
+            rate: clusters.mean(),
+            interval: Resampling::new(0).intervals(&clusters).ok().map(|intervals| intervals.bca),
+        })
+    }
+}
+
+#[derive(Default)]
+struct Gathered {
+    report: RoundReport,
+    arms: BTreeMap<Option<Actor>, (Observed, BTreeMap<String, u64>)>,
+    turns: [u64; 2],
+    disagreed: Observed,
+    shift: (f64, u64),
+    unpriced: bool,
+    cost: f64,
+}
+
+impl Gathered {
+    fn run(&mut self, run: &Trajectory, shared: &Interleaving) {
+        self.report.runs += 1;
+        *self.report.outcomes.entry(shared.outcome).or_default() += 1;
+        self.report.readings.add(shared.readings);
+        let (observed, ends) = self.arms.entry(shared.alone).or_default();
+        let outcome = run.outcome();
+        if outcome.status != Status::Unknown {
+            observed.0.push((run.task.key.0.clone(), outcome.status == Status::Success));
+        }
+        let end = outcome.termination.as_ref().map_or("unknown", |end| end.native.as_str());
+        *ends.entry(end.to_owned()).or_default() += 1;
+        if shared.alone.is_none() {
+            self.turns[0] += shared.student_turns;
+            self.turns[1] += shared.teacher_turns;
+            self.report.mixing = self.report.mixing.or(shared.mixing);
+        }
+    }
+
+    fn label(&mut self, run: &Trajectory, label: &StateLabel, accepting: &Accepting<'_>) {
+        let counts = &mut self.report.labels;
+        counts.states += 1;
+        counts.accepted += u64::from(accepting.accepts(label));
+        if let Some(refused) = &label.refused {
+            *counts.refused.entry(refused.code).or_default() += 1;
+        }
+        for mark in &label.marks {
+            *counts.marked.entry(*mark).or_default() += 1;
+        }
+        if let Some(passed) = label.verified {
+            counts.verified.0 += 1;
+            counts.verified.1 += u64::from(passed);
+        }
+        let tokens = label.cost.prompt_tokens + label.cost.completion_tokens;
+        counts.tokens += tokens;
+        self.cost += label.cost.usd.unwrap_or_default();
+        self.unpriced |= tokens > 0 && label.cost.usd.is_none();
+        if label.actor == Actor::Student {
+            self.disagreed.0.extend(label.agrees.map(|agrees| (run.task.key.0.clone(), !agrees)));
+            if let Some(shift) = label.shift {
+                self.shift.0 += shift.sum;
+                self.shift.1 += shift.tokens;
+            }
+        }
+    }
+
+    fn report(mut self, round: u32) -> RoundReport {
+        let mut arm = |alone: Option<Actor>| {
+            let (observed, end_modes) = self.arms.remove(&alone)?;
+            // Runs that an error ended are not scored.
+            let none = Rate { passed: 0, n: 0, tasks: 0, rate: 0.0, interval: None };
+            Some(Arm { success: observed.rate().unwrap_or(none), end_modes })
+        };
+        let (student, teacher, mixture) = (arm(Some(Actor::Student)), arm(Some(Actor::Teacher)), arm(None));
+        let turns = self.turns[0] + self.turns[1];
+        let mut labels = self.report.labels;
+        labels.cost_usd = (!self.unpriced).then_some(self.cost);
+        let per_accepted = |amount: f64| (labels.accepted > 0).then(|| amount / labels.accepted as f64);
+        labels.tokens_per_accepted = per_accepted(labels.tokens as f64);
+        labels.cost_per_accepted_usd = labels.cost_usd.and_then(per_accepted);
+        RoundReport {
+            round,
+            student,
+            teacher,
+            mixture,
+            delivered_teacher_fraction: (turns > 0).then(|| self.turns[1] as f64 / turns as f64),
+            labels,
+            shift: Shift {
+                disagreement: self.disagreed.rate(),
+                reverse_kl: (self.shift.1 > 0).then(|| self.shift.0 / self.shift.1 as f64),
+                tokens: self.shift.1,
+            },
+            ..self.report
+        }
+    }
+}

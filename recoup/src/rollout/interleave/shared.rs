@@ -1,0 +1,157 @@
+//! A shared run: at every turn the coin says who acts, and the teacher says what it would do.
+//!
+//! [`Shared`] is the policy of one episode. It writes down each state that it is asked about; what the labels come to
+//! is decided when the episode has ended ([`super::labels`]).
+
+use std::sync::{Mutex, PoisonError};
+
+use super::{Mixing, Seat};
+use crate::environments::{Action, Scene, refusal};
+use crate::rollout::conversation::{likely_tokens, meaning, tools};
+use crate::rollout::forms::{Form, Reading, ToolTypes, written};
+use crate::rollout::{Policy, PolicyError, Situation, Spent, TakesAdvice, Turn};
+use crate::trajectory::Tool;
+use crate::verdict::{Actor, LabelMark, LabelRefusal, RefusalCode, TurnAst};
+
+/// Exchanges looked back on for circles, and how often the last of them stands there.
+const LOOP_WINDOW: usize = 6;
+const LOOP_REPEATS: usize = 3;
+
+/// The two that share runs, and how.
+#[derive(Clone, Copy)]
+pub struct Pairing<'a> {
+    /// Who is to learn.
+    pub student: &'a dyn Policy,
+    /// Who is learned from.
+    pub teacher: &'a dyn Policy,
+    /// How turns are shared.
+    pub mixing: Mixing,
+    /// The form that the student writes turns in: what it has no place for is no label.
+    pub form: &'static dyn Form,
+    /// Tokens that the student's context holds, where that is known.
+    pub context: Option<u64>,
+    /// Whether each label is executed from its state and continued by the teacher.
+    pub verify: bool,
+}
+
+/// The policy of one shared episode.
+pub(super) struct Shared<'a> {
+    name: &'a str,
+    pairing: Pairing<'a>,
+    seat: Seat<'a>,
+    visits: Mutex<Vec<Visit>>,
+}
+
+/// A state that was visited.
+pub(super) struct Visit {
+    /// Which turn, from 0.
+    pub turn: u64,
+    /// Who acted.
+    pub actor: Actor,
+    /// What the teacher would do.
+    pub label: Result<TurnAst, LabelRefusal>,
+    /// The teacher's whole turn, for executing it.
+    pub taught: Turn,
+    /// What was executed, where it can be read.
+    pub executed: Option<TurnAst>,
+    /// The executed turn's reading, where a student's model wrote it.
+    pub reading: Option<Reading>,
+    /// The marks that are known before the end.
+    pub marks: Vec<LabelMark>,
+    /// What the student's turn took.
+    pub student_spent: Spent,
+}
+
+impl<'a> Shared<'a> {
+    pub(super) fn new(name: &'a str, pairing: Pairing<'a>, seat: Seat<'a>) -> Self {
+        Self { name, pairing, seat, visits: Mutex::default() }
+    }
+
+    /// The states that were visited, in order.
+    pub(super) fn into_visits(self) -> Vec<Visit> {
+        self.visits.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn label(&self, turn: &Turn, situation: &Situation<'_>, tools: &[Tool]) -> Result<TurnAst, LabelRefusal> {
+        let refused = |code, reason: String| LabelRefusal { code, reason };
+        if turn.reading == Some(Reading::Unreadable) {
+            return Err(refused(RefusalCode::Unreadable, "the answer cannot be read as a turn".to_owned()));
+        }
+        let label = meaning(turn).map_err(|error| refused(RefusalCode::Unreadable, error.to_string()))?;
+        for call in &label.calls {
+            if let Some(reason) = refusal(situation.tools, &call.name, &call.arguments.to_value()) {
+                return Err(refused(RefusalCode::ForeignTool, reason));
+            }
+        }
+        match written(self.pairing.form, &label, &ToolTypes::of(tools), 0) {
+            Ok(_) => Ok(label),
+            Err(error) => Err(refused(RefusalCode::ParseBack, error.to_string())),
+        }
+    }
+
+    fn marks(&self, taught: &Turn, situation: &Situation<'_>, tools: &[Tool]) -> Vec<LabelMark> {
+        let mut marks = Vec::new();
+        if taught.reading == Some(Reading::Lenient) {
+            marks.push(LabelMark::NonParsing);
+        }
+        let most = self.pairing.context;
+        if most.is_some_and(|most| likely_tokens(situation, self.pairing.form, tools) > most) {
+            marks.push(LabelMark::ContextOverflow);
+        }
+        if goes_in_circles(situation) {
+            marks.push(LabelMark::Loop);
+        }
+        marks
+    }
+}
+
+impl Policy for Shared<'_> {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn advice(&self) -> TakesAdvice {
+        TakesAdvice::Never
+    }
+
+    fn act(&self, situation: &Situation<'_>, scene: &mut dyn Scene) -> Result<Turn, PolicyError> {
+        let actor = self.pairing.mixing.actor(&self.seat, situation.turn);
+        // Who acts asks first: a student that fails costs no label.
+        let student = match actor {
+            Actor::Student => Some(self.pairing.student.act(situation, scene)?),
+            Actor::Teacher => None,
+        };
+        let taught = match self.pairing.teacher.act(situation, scene) {
+            Ok(turn) => turn,
+            Err(PolicyError::Environment(error)) => return Err(error.into()),
+            Err(error) => return Err(PolicyError::Teacher(Box::new(error))),
+        };
+        let tools = tools(situation.tools);
+        let label = self.label(&taught, situation, &tools);
+        let marks = self.marks(&taught, situation, &tools);
+        let student_spent = student.as_ref().map_or_else(Spent::default, |turn| turn.spent);
+        let reading = student.as_ref().and_then(|turn| turn.reading);
+        // What a teacher thinks stands on its label; the student's own history never shows it.
+        let executed = student.unwrap_or_else(|| Turn { thought: None, ..taught.clone() });
+        let visit = Visit {
+            turn: situation.turn,
+            actor,
+            label,
+            executed: meaning(&executed).ok(),
+            reading,
+            marks,
+            student_spent,
+            taught,
+        };
+        self.visits.lock().unwrap_or_else(PoisonError::into_inner).push(visit);
+        Ok(executed)
+    }
+}
+
+/// Whether the last exchange stands several times among the last ones.
+fn goes_in_circles(situation: &Situation<'_>) -> bool {
+    let Some(last) = situation.transcript.last() else { return false };
+    let is_done = |action: &Action| matches!(action, Action::Say(_));
+    let recent = situation.transcript.iter().rev().take(LOOP_WINDOW);
+    !is_done(&last.action) && recent.filter(|exchange| *exchange == last).count() >= LOOP_REPEATS
+}
