@@ -1,17 +1,22 @@
 //! `recoup proxy`: an endpoint between a harness and its models that records every conversation.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use recoup::answers::{Proxied, Proxying};
-use recoup::models::{Secret, Wire};
+use recoup::importers::recoup_proxy::Api;
+use recoup::models::{ModelSpec, Secret, SpecError, Wire};
+use recoup::rollout::interleave::Mixing;
+use tokio::sync::Semaphore;
 
 use super::project;
 use crate::Ended;
-use crate::args::ProxyArgs;
+use crate::args::{ProxyArgs, ProxyMode};
 use crate::failure::Failure;
 use crate::models;
 use crate::printer::Printer;
-use crate::proxy::{self, Config, Limits, Timing, Upstream, Upstreams};
+use crate::proxy::{self, Config, Limits, Sharing, Teacher, Teachers, Timing, Upstream, Upstreams};
 use crate::settings::Settings;
 
 /// Serves until it is told to stop.
@@ -22,6 +27,7 @@ pub(crate) fn proxy(flags: &ProxyArgs, settings: &Settings, printer: Printer) ->
             .hint("set one with `--token` or RECOUP_PROXY_TOKEN, or leave `--host` out"));
     }
     let upstreams = upstreams(flags)?;
+    let sharing = sharing(flags)?;
     if settings.offline {
         return Err(Failure::user("a proxy needs the network").code("offline").hint("leave `--offline` out"));
     }
@@ -32,6 +38,7 @@ pub(crate) fn proxy(flags: &ProxyArgs, settings: &Settings, printer: Printer) ->
         address: SocketAddr::new(flags.host, flags.port),
         token: flags.token.clone().filter(|token| !token.is_empty()).map(Secret::new),
         upstreams,
+        sharing,
         http_proxy: models::http_proxy(),
         threads: settings.threads,
         limits: Limits { body_bytes: flags.max_body as usize, in_flight: usize::from(flags.max_in_flight) },
@@ -105,6 +112,58 @@ fn upstream(wire: Wire, text: &str) -> Result<Upstream, Failure> {
     let base_url = url.trim_end_matches('/').to_owned();
     let key = models::key_of(wire, &base_url);
     Ok(Upstream { base_url, model: model.filter(|model| !model.is_empty()).map(str::to_owned), key })
+}
+
+/// Who teaches whom, as the flags say.
+fn sharing(flags: &ProxyArgs) -> Result<Option<(Sharing, Teachers)>, Failure> {
+    let default = if flags.teacher.is_empty() { ProxyMode::Record } else { ProxyMode::Shadow };
+    let mode = flags.mode.unwrap_or(default);
+    let mixing = match mode {
+        ProxyMode::Record => {
+            if flags.teacher.is_empty() {
+                return Ok(None);
+            }
+            return Err(Failure::user("`--mode record` asks no teacher")
+                .hint("leave `--teacher` out, or use `--mode shadow`"));
+        }
+        ProxyMode::Shadow => Mixing::Turns { beta: 0.0 },
+        ProxyMode::Mix => Mixing::Turns { beta: flags.beta.clone().unwrap_or_default().beta(flags.round) },
+        ProxyMode::Prefix => {
+            Mixing::Prefix { most: flags.kappa.clone().unwrap_or_default().most(flags.round) }
+        }
+    };
+    if flags.beta.is_some() && mode != ProxyMode::Mix || flags.kappa.is_some() && mode != ProxyMode::Prefix {
+        return Err(Failure::user("`--beta` goes with `--mode mix`, `--kappa` with `--mode prefix`"));
+    }
+    if flags.teacher.is_empty() {
+        return Err(Failure::user("there is no teacher")
+            .hint("name one with `--teacher MODEL`, or use `--mode record`"));
+    }
+    let teachers = flags.teacher.iter().map(|name| teacher(name)).collect::<Result<Vec<_>, _>>()?;
+    let teachers = Teachers {
+        teachers,
+        raw: flags.teacher_raw,
+        without: flags.teacher_without.clone(),
+        within: flags.label_within,
+        places: Arc::new(Semaphore::new(usize::from(flags.label_concurrency))),
+        waiting: AtomicUsize::new(0),
+    };
+    Ok(Some((Sharing { mixing, round: flags.round, seed: flags.seed }, teachers)))
+}
+
+fn teacher(name: &str) -> Result<Teacher, Failure> {
+    let spec = ModelSpec::parse(name)
+        .map_err(|error| Failure::user(error.to_string()).code("model").hint(SpecError::hint()))?;
+    let ModelSpec::Remote { wire, base_url, model } = spec else {
+        return Err(Failure::user(format!("`{name}` is no model behind an address")).code("model"));
+    };
+    let api = match wire {
+        Wire::OpenAi => Api::Chat,
+        Wire::OpenAiResponses => Api::Responses,
+        Wire::Anthropic => Api::Messages,
+    };
+    let key = models::key_of(wire, &base_url);
+    Ok(Teacher { api, name: format!("{}:{model}", wire.as_str()), base_url, model, key })
 }
 
 /// The signals that end the program, kept for the thread that waits for them.

@@ -1,7 +1,6 @@
 //! The APIs that clients speak: where each is spoken, and how each says that something is wrong.
 
 use recoup::importers::recoup_proxy::Api;
-use recoup::models::Wire;
 use serde_json::{Value, json};
 
 /// The API whose models are asked at a path; none where the path is another's.
@@ -11,15 +10,6 @@ pub(super) fn at(path: &str) -> Option<Api> {
         "/responses" => Some(Api::Responses),
         "/messages" => Some(Api::Messages),
         _ => None,
-    }
-}
-
-/// How a model behind an API is spoken to.
-pub(super) fn wire(api: Api) -> Wire {
-    match api {
-        Api::Chat => Wire::OpenAi,
-        Api::Responses => Wire::OpenAiResponses,
-        Api::Messages => Wire::Anthropic,
     }
 }
 

@@ -50,6 +50,16 @@ pub(super) struct Asking<'a> {
     pub now: u64,
 }
 
+/// A request, as a journal holds it.
+pub(super) struct Restored<'a> {
+    pub name: &'a str,
+    pub api: Api,
+    pub scope: Fingerprint,
+    pub session: Option<&'a str>,
+    pub request: u32,
+    pub parent: Option<u32>,
+}
+
 /// Where a request was put.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
@@ -128,6 +138,7 @@ pub(super) struct Conversations {
     by_history: HashMap<Fingerprint, Vec<(ConversationId, u32)>>,
     by_particular: HashMap<Fingerprint, ConversationId>,
     by_answer: HashMap<String, (ConversationId, u32)>,
+    by_log_name: HashMap<Arc<str>, ConversationId>,
     begun: HashMap<Fingerprint, u64>,
     names: HashMap<String, Fingerprint>,
 }
@@ -252,12 +263,14 @@ impl Conversations {
             Some(session) => format!("{session}~{:08x}", asking.scope.0 as u32),
             None => format!("{:012x}-{}-{ordinal}", (origin.0 >> 80) as u64, self.stamp),
         };
+        let name: Arc<str> = name.into();
+        self.by_log_name.insert(Arc::clone(&name), id);
         let session = asking.session.map(|session| (asking.scope, session.to_owned()));
         if let Some(key) = &session {
             self.by_session.insert(key.clone(), id);
         }
         let conversation = Conversation {
-            name: name.into(),
+            name,
             api: asking.api,
             session,
             origin,
@@ -319,6 +332,42 @@ impl Conversations {
         place
     }
 
+    /// Adds a request that a journal holds, by the numbers it has there.
+    pub(super) fn restore(&mut self, begun: &Restored<'_>, shown: &[Shown]) -> ConversationId {
+        let asking = Asking {
+            api: begun.api,
+            scope: begun.scope,
+            session: begun.session,
+            again: false,
+            previous: None,
+            now: 0,
+        };
+        let root = root(begun.scope, begun.api, begun.session);
+        let id = match self.by_log_name.get(begun.name) {
+            Some(id) => *id,
+            None => {
+                let id = self.begin(&asking, &histories(&asking, shown));
+                let name: Arc<str> = begun.name.into();
+                self.by_log_name.insert(Arc::clone(&name), id);
+                if let Some(conversation) = self.by_id.get_mut(&id) {
+                    conversation.name = name;
+                }
+                id
+            }
+        };
+        let Some(conversation) = self.by_id.get_mut(&id) else { return id };
+        conversation.requests = conversation.requests.max(begun.request.saturating_add(1));
+        let before = begun.parent.and_then(|parent| conversation.messages.get(parent as usize));
+        let mut history = before.map_or(root, |before| before.history);
+        let mut last = begun.parent;
+        for message in shown {
+            history = history.then(message.fingerprint);
+            last = Some(conversation.push(last, history, message.answer, false));
+            self.by_history.entry(history).or_default().push((id, last.unwrap_or_default()));
+        }
+        id
+    }
+
     /// Keeps what makes the turn of a request durable.
     pub(super) fn wait(&mut self, id: ConversationId, durable: watch::Receiver<Durable>) {
         if let Some(conversation) = self.by_id.get_mut(&id) {
@@ -370,9 +419,8 @@ impl Conversations {
 
     /// The conversation of a name that a client of this scope uses: a session's, or the log's.
     pub(super) fn named(&self, scope: Fingerprint, name: &str) -> Option<(ConversationId, Arc<str>)> {
-        let id = self.by_session.get(&(scope, name.to_owned())).copied().or_else(|| {
-            self.by_id.iter().find(|(_, conversation)| &*conversation.name == name).map(|(id, _)| *id)
-        })?;
+        let by_session = self.by_session.get(&(scope, name.to_owned()));
+        let id = by_session.or_else(|| self.by_log_name.get(name)).copied()?;
         Some((id, Arc::clone(&self.by_id.get(&id)?.name)))
     }
 
@@ -387,6 +435,7 @@ impl Conversations {
     /// Forgets a conversation; a request that goes on with it begins a new one.
     pub(super) fn forget(&mut self, id: ConversationId) {
         let Some(conversation) = self.by_id.remove(&id) else { return };
+        self.by_log_name.remove(&conversation.name);
         for message in &conversation.messages {
             if let Some(known) = self.by_history.get_mut(&message.history) {
                 known.retain(|(other, _)| *other != id);

@@ -9,8 +9,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use recoup::importers::{ImportOptions, Source, detect};
+use recoup::importers::{Event, ImportOptions, Sink as _, Source, recoup_proxy};
 use recoup::store::Store;
+use recoup::verdict::{Content, Producer, Verdict};
 use tokio::sync::oneshot;
 
 use super::Proxy;
@@ -22,6 +23,9 @@ use crate::failure::Failure;
 const TICK: Duration = Duration::from_millis(500);
 /// Conversations that are put in by one import.
 const BATCH: usize = 256;
+
+/// Version of what the proxy makes of a teacher's answer.
+const LABELS_VERSION: u32 = 1;
 
 /// What the folding thread is told.
 pub(super) enum Order {
@@ -107,16 +111,25 @@ fn fold(
         return Ok(());
     }
     let options = Arc::new(ImportOptions { threads: 1, ..ImportOptions::default() });
-    let mut sink = store.import(&now())?;
+    let now = now();
+    let mut verdicts = Vec::new();
+    let mut sink = store.import(&now)?;
     for (id, _) in &grown {
         let bytes =
             proxy.journal.read(*id).map_err(|error| Failure::machine("cannot read the journal", &error))?;
         let source = Source::from_bytes("recoup-proxy", bytes, Arc::clone(&options));
-        let read = detect(&source)
-            .and_then(|importer| importer.map_or(Ok(()), |importer| importer.import(&source, &mut sink)));
-        read.map_err(|error| Failure::machine("cannot store a conversation", &error))?;
+        let read = recoup_proxy::read(&source, &mut sink);
+        for (run, labels) in read.map_err(|error| Failure::machine("cannot store a conversation", &error))? {
+            let id = run.head.id;
+            sink.event(Event::Trajectory(Box::new(run)))?;
+            verdicts.extend(labels.into_iter().map(|label| {
+                let producer = Producer::teacher(LABELS_VERSION, &label.teacher);
+                Verdict::new(id, producer, Vec::new(), Content::StateLabel(label), &now)
+            }));
+        }
     }
     sink.finish()?;
+    store.put_verdicts(&verdicts)?;
     proxy.metrics.stored.fetch_add(grown.len() as u64, Ordering::Relaxed);
     folded.extend(grown);
     Ok(())

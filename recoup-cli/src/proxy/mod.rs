@@ -6,21 +6,26 @@
 //!
 //! A request passes the [`guard`], is read ([`request`]), placed in its conversation
 //! ([`conversations`], by [`fingerprint`]s), forwarded ([`service`], [`upstream`]) and read along on its
-//! way back ([`answer`]); a [`turn`] ends exactly once.
+//! way back ([`answer`]); a [`turn`] ends exactly once. Where there is a [`teacher`], [`sharing`] says who
+//! acts, and what the teacher sees wears a [`disguise`].
 
 mod answer;
 mod api;
 mod control;
 mod conversations;
+mod disguise;
 mod fingerprint;
 mod fold;
 mod guard;
 mod journal;
 mod metrics;
 mod relay;
+mod replay;
 mod request;
 mod server;
 mod service;
+mod sharing;
+mod teacher;
 mod turn;
 mod upstream;
 
@@ -28,6 +33,7 @@ use std::fs;
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -41,6 +47,8 @@ use self::fold::{Folding, Order};
 use self::guard::Guard;
 use self::journal::{Journal, Line};
 use self::metrics::Metrics;
+pub(crate) use self::sharing::Sharing;
+pub(crate) use self::teacher::{Teacher, Teachers};
 pub(crate) use self::upstream::{Upstream, Upstreams};
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -50,6 +58,8 @@ pub(crate) struct Config {
     pub address: SocketAddr,
     pub token: Option<Secret<String>>,
     pub upstreams: Upstreams,
+    /// Who teaches whom, where somebody does.
+    pub sharing: Option<(Sharing, Teachers)>,
     /// Proxy for upstreams that are not this machine.
     pub http_proxy: Option<Secret<String>>,
     pub threads: usize,
@@ -79,6 +89,10 @@ pub(crate) struct Timing {
 struct Proxy {
     guard: Guard,
     upstreams: Upstreams,
+    sharing: Option<Sharing>,
+    teachers: Option<Teachers>,
+    /// Labels that are on their way.
+    labels_open: AtomicUsize,
     limits: Limits,
     timing: Timing,
     conversations: Mutex<Conversations>,
@@ -126,16 +140,27 @@ pub(crate) fn start(config: Config, printer: Printer) -> Result<Running, Failure
     let folder = config.project.join("proxy");
     fs::create_dir_all(&folder).map_err(journal_failed)?;
     let salt = salt(&folder.join("salt")).map_err(journal_failed)?;
-    let first = journal::segments(&folder).map_err(journal_failed)?.last().map_or(0, |last| last + 1);
+    let segments = journal::segments(&folder).map_err(journal_failed)?;
+    let first = segments.last().map_or(0, |last| last + 1);
     let journal = Journal::start(&folder, first).map_err(journal_failed)?;
+    let (sharing, teachers) = config.sharing.unzip();
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let mut conversations = Conversations::new(format!("{:x}", since_epoch.as_millis()));
+    let replayed =
+        replay::replay(&folder, &segments, &journal, &mut conversations).map_err(journal_failed)?;
+    if replayed > 0 {
+        printer.note(format_args!("{replayed} conversations of the journal go on"));
+    }
     let (orders, inbox) = std::sync::mpsc::channel();
     let proxy = Arc::new(Proxy {
         guard: Guard::new(config.address.ip(), config.token),
         upstreams: config.upstreams,
+        sharing,
+        teachers,
+        labels_open: AtomicUsize::new(0),
         limits: config.limits,
         timing: config.timing,
-        conversations: Mutex::new(Conversations::new(format!("{:x}", since_epoch.as_millis()))),
+        conversations: Mutex::new(conversations),
         journal,
         folding: Folding::new(orders),
         metrics: Metrics::default(),

@@ -41,9 +41,9 @@ pub(super) fn start(
     http_proxy: Option<&Secret<String>>,
 ) -> Result<Server, Failure> {
     let (stop, stopped) = watch::channel(false);
-    let needs_secure = [&proxy.upstreams.openai, &proxy.upstreams.anthropic]
-        .iter()
-        .any(|upstream| upstream.base_url.starts_with("https://"));
+    let teachers = proxy.teachers.iter().flat_map(|teachers| &teachers.teachers);
+    let mut urls = teachers.map(|teacher| &teacher.base_url).chain(proxy.upstreams.urls());
+    let needs_secure = urls.any(|url| url.starts_with("https://"));
     let mut workers = Vec::new();
     let mut handles = Vec::new();
     let failed = |error: std::io::Error| Failure::machine("cannot start a thread", &error);
@@ -134,7 +134,7 @@ async fn work(
         });
     }
     let drained = async {
-        while open.load(Ordering::Relaxed) > 0 {
+        while open.load(Ordering::Relaxed) > 0 || proxy.labels_open.load(Ordering::Relaxed) > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

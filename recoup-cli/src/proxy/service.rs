@@ -17,7 +17,7 @@ use recoup::importers::recoup_proxy::{Api, Begin, Entry};
 use recoup::rollout::interleave::RequestOutcome;
 use recoup::verdict::Actor;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::conversations::{Asking, Durable, Shown};
 use super::fingerprint::Fingerprint;
@@ -25,9 +25,9 @@ use super::guard::{self, Refusal};
 use super::journal::Line;
 use super::relay::{Outgoing, Relay, whole};
 use super::request::TurnRequest;
-use super::turn::{Failure, Turn, show};
+use super::turn::{Ending, Failure, Turn, show};
 use super::upstream::{Clients, back, onward};
-use super::{Proxy, api, control, metrics};
+use super::{Proxy, answer, api, control, disguise, metrics, teacher};
 
 /// How long a client may take to send a body.
 const BODY_WITHIN: Duration = Duration::from_secs(120);
@@ -131,55 +131,174 @@ async fn turn(
         .map_err(|why| fail(refused(StatusCode::BAD_REQUEST, "bad-request", why.to_string())))?;
     let upstream = proxy.upstreams.of(api);
     let scope = proxy.scope(&head.headers);
-    let (turn, durable, written) = begin(proxy, &head.headers, scope, &read, permit, started)
-        .map_err(|why| fail(refused(StatusCode::BAD_REQUEST, "bad-request", why)))?;
+    let begun = begin(proxy, &head.headers, scope, &read, permit, started);
+    let Begun { turn, waits, written } =
+        begun.map_err(|why| fail(refused(StatusCode::BAD_REQUEST, "bad-request", why)))?;
+    let teacher_acts = turn.actor == Actor::Teacher;
+    label(&turn, clients, &head.headers, &read);
+    let turn = durable(proxy, turn, waits).await?;
+    if teacher_acts {
+        return taught(proxy, clients, turn, written, &head.headers, &read).await;
+    }
     let sent = match &upstream.model {
         Some(model) if *model != read.model => {
             read.for_model(model, true).map_or_else(|| body.clone(), Bytes::from)
         }
         _ => body.clone(),
     };
-    for mut wait in durable {
+    let headers = onward(&head.headers, token_as_key, upstream.key.as_ref());
+    let url = api::upstream_url(&upstream.base_url, head.uri.path(), head.uri.query());
+    proxy.metrics.before.count(started.elapsed());
+    let response = clients.send(Method::POST, &url, headers, sent).await;
+    relayed(proxy, turn, written, response).await
+}
+
+/// Waits until the turns before are on the disk.
+async fn durable(proxy: &Proxy, turn: Turn, waits: Vec<watch::Receiver<Durable>>) -> Result<Turn, Refused> {
+    for mut wait in waits {
         let state =
             tokio::time::timeout(DURABLE_WITHIN, wait.wait_for(|state| *state != Durable::NotYet)).await;
         let state = state.ok().and_then(Result::ok).map_or(Durable::Failed, |state| *state);
         if state == Durable::Failed && proxy.journal.is_broken() {
-            turn.finish(Err(Failure::new("disk", "the turn before this one cannot be written to the disk")));
-            return Err(refused(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "disk",
-                "the conversation cannot be written to the disk",
-            ));
+            let message = "the turn before this one cannot be written to the disk";
+            turn.finish(Err(Failure::new("disk", message)));
+            return Err(refused(StatusCode::SERVICE_UNAVAILABLE, "disk", message));
         }
     }
-    let headers = onward(&head.headers, token_as_key, upstream.key.as_ref());
-    let url = api::upstream_url(&upstream.base_url, head.uri.path(), head.uri.query());
-    proxy.metrics.before.count(started.elapsed());
-    let response = match clients.send(Method::POST, &url, headers, sent).await {
+    Ok(turn)
+}
+
+/// The answer of an upstream on its way to the client.
+async fn relayed(
+    proxy: &Proxy,
+    turn: Turn,
+    written: oneshot::Receiver<bool>,
+    response: Result<Response<reqwest::Body>, reqwest::Error>,
+) -> Result<Response<Outgoing>, Refused> {
+    let response = match response {
         Ok(response) => response,
-        Err(error) => {
-            let message =
-                format!("the upstream cannot be reached: {}", crate::failure::chain(&error.without_url()));
-            turn.finish(Err(Failure::new("upstream-unreachable", message.clone())));
-            return Err(refused(StatusCode::BAD_GATEWAY, "upstream-unreachable", message));
-        }
+        Err(error) => return Err(unreachable(turn, &crate::failure::chain(&error.without_url()))),
     };
-    // No client sees a byte of an answer whose request is not written down.
-    if !written.await.unwrap_or(false) {
-        proxy.metrics.unwritten.fetch_add(1, Ordering::Relaxed);
-        turn.finish(Err(Failure::new("disk", "the request cannot be written to the disk")));
-        return Err(refused(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "disk",
-            "the request cannot be written to the disk",
-        ));
-    }
+    let turn = known(proxy, turn, written).await?;
     let (parts, _) = back(&response).into_parts();
     let relay = Relay::of_turn(response, turn);
     Ok(Response::from_parts(parts, Outgoing::Relayed(Box::new(relay))))
 }
 
-type Begun = (Turn, Vec<tokio::sync::watch::Receiver<Durable>>, oneshot::Receiver<bool>);
+/// No client sees a byte of an answer whose request is not written down.
+async fn known(proxy: &Proxy, turn: Turn, written: oneshot::Receiver<bool>) -> Result<Turn, Refused> {
+    if written.await.unwrap_or(false) {
+        return Ok(turn);
+    }
+    proxy.metrics.unwritten.fetch_add(1, Ordering::Relaxed);
+    let message = "the request cannot be written to the disk";
+    turn.finish(Err(Failure::new("disk", message)));
+    Err(refused(StatusCode::SERVICE_UNAVAILABLE, "disk", message))
+}
+
+fn unreachable(turn: Turn, why: &str) -> Refused {
+    let who = if turn.actor == Actor::Teacher { "teacher" } else { "upstream" };
+    let message = format!("the {who} cannot be reached: {why}");
+    turn.finish(Err(Failure::new("upstream-unreachable", message.clone())));
+    refused(StatusCode::BAD_GATEWAY, "upstream-unreachable", message)
+}
+
+/// Asks the teacher for a label of the state that the student acts in.
+fn label(turn: &Turn, clients: &Clients, headers: &HeaderMap, read: &TurnRequest<'_>) {
+    let Some(teachers) = turn.proxy.teachers.as_ref().filter(|_| turn.actor == Actor::Student) else {
+        return;
+    };
+    // The teacher would have to know what the student's upstream keeps.
+    let teacher = teachers.of(turn.api).filter(|_| read.previous.is_none());
+    let body = teacher.and_then(|teacher| teachers.body(teacher, read, false, true));
+    let name = teacher.or(teachers.teachers.first()).map_or_else(String::new, |teacher| teacher.name.clone());
+    let headers = teacher.map_or_else(HeaderMap::new, |teacher| teacher::headers(teacher, headers));
+    turn.proxy.labels_open.fetch_add(1, Ordering::Relaxed);
+    let asking = teacher::Asking {
+        proxy: Arc::clone(&turn.proxy),
+        conversation: turn.place.id,
+        name: Arc::clone(&turn.place.name),
+        request: turn.place.request,
+        teacher: name,
+        ending: Arc::clone(&turn.ending),
+        settled: false,
+    };
+    tokio::spawn(teacher::label(asking, clients.clone(), headers, body, turn.api));
+}
+
+/// A turn that is the teacher's.
+async fn taught(
+    proxy: &Proxy,
+    clients: &Clients,
+    turn: Turn,
+    written: oneshot::Receiver<bool>,
+    headers: &HeaderMap,
+    read: &TurnRequest<'_>,
+) -> Result<Response<Outgoing>, Refused> {
+    let api = turn.api;
+    let no = |turn: Turn, message: &str| {
+        turn.finish(Err(Failure::new("no-teacher", message)));
+        Err(refused(StatusCode::BAD_REQUEST, "no-teacher", message))
+    };
+    let teacher = proxy.teachers.as_ref().and_then(|teachers| Some((teachers, teachers.of(api)?)));
+    let Some((teachers, teacher)) = teacher else {
+        return no(turn, "the turn is the teacher's, and no teacher speaks this API");
+    };
+    if read.previous.is_some() {
+        return no(
+            turn,
+            "the turn is the teacher's, who does not know what the upstream keeps: send the history",
+        );
+    }
+    let bodies = teachers.body(teacher, read, false, false).zip(teachers.body(teacher, read, true, false));
+    let Some((plain, streaming)) = bodies else {
+        return no(turn, "the request cannot be put to the teacher");
+    };
+    let asked = match teacher::question(teachers.raw, plain).await {
+        Ok(asked) => asked,
+        Err(why) => return no(turn, &why),
+    };
+    let headers = teacher::headers(teacher, headers);
+    if asked.disguise.is_none() {
+        let url = format!("{}{}", teacher.base_url, api::path(api));
+        let response = clients.send(Method::POST, &url, headers, streaming).await;
+        return relayed(proxy, turn, written, response).await;
+    }
+    let (status, body) = match teacher::whole(clients, teacher, headers, asked.body).await {
+        Ok(answer) => answer,
+        Err(why) => return Err(unreachable(turn, &why)),
+    };
+    let turn = known(proxy, turn, written).await?;
+    if !status.is_success() {
+        let said = String::from_utf8_lossy(&body).into_owned();
+        turn.finish(Err(Failure::new("upstream-status", format!("{}: {said}", status.as_u16()))));
+        return Ok(whole(status, "application/json", body));
+    }
+    let body = match teacher::restored(asked.disguise.as_ref(), body) {
+        Ok(body) => body,
+        Err(refusal) => {
+            turn.finish(Err(Failure::new("unrestored", refusal.reason.clone())));
+            let message = format!("the teacher's answer cannot be used: {}", refusal.reason);
+            return Err(refused(StatusCode::BAD_GATEWAY, "unrestored", message));
+        }
+    };
+    let answer = answer::whole(api, &body);
+    let understood = answer.is_ok();
+    turn.finish(answer.map_err(Failure::from));
+    if read.stream && understood {
+        return Ok(whole(StatusCode::OK, "text/event-stream", disguise::streamed(api, &body)));
+    }
+    Ok(whole(StatusCode::OK, "application/json", body))
+}
+
+/// A turn that was placed and is being written down.
+struct Begun {
+    turn: Turn,
+    /// What must be on the disk before it is forwarded.
+    waits: Vec<watch::Receiver<Durable>>,
+    /// Told once its request is written.
+    written: oneshot::Receiver<bool>,
+}
 
 /// Places a request and writes it down.
 fn begin(
@@ -213,6 +332,9 @@ fn begin(
         0 => place.parent,
         count => Some(place.first + count as u32 - 1),
     };
+    let actor = proxy.sharing.as_ref().map_or(Actor::Student, |sharing| sharing.actor(&place, task, episode));
+    let teacher =
+        proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.teachers.first()));
     let parameters = read.parameters();
     let harness = headers.get("user-agent").and_then(|value| value.to_str().ok());
     let entry = Begin {
@@ -220,11 +342,17 @@ fn begin(
         request: place.request,
         at: proxy.timestamp().into(),
         api: read.api,
+        client: format!("{:032x}", scope.0).into(),
+        session: session.map(Cow::Borrowed),
         task: task.map(Cow::Borrowed),
         episode,
         harness: harness.filter(|name| name.len() <= NAME_MAX).map(Cow::Borrowed),
-        actor: Actor::Student,
-        sharing: None,
+        actor,
+        sharing: proxy
+            .sharing
+            .as_ref()
+            .zip(teacher)
+            .map(|(sharing, teacher)| sharing.recorded(&teacher.name)),
         turn: place.turn,
         parent: place.parent,
         first: place.first,
@@ -242,12 +370,13 @@ fn begin(
         place,
         scope,
         last,
-        actor: Actor::Student,
+        actor,
+        ending: Arc::new(Ending::new(proxy.teachers.is_some() && actor == Actor::Student)),
         started,
         permit: Some(permit),
         ended: false,
     };
-    Ok((turn, waits, written))
+    Ok(Begun { turn, waits, written })
 }
 
 /// The value of one of the proxy's own headers.

@@ -2,8 +2,8 @@
 //! dropped was left by its client.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use recoup::importers::recoup_proxy::{Api, End, Entry, Problem};
@@ -27,6 +27,7 @@ pub(super) struct Turn {
     /// Number of the request's last message.
     pub last: Option<u32>,
     pub actor: Actor,
+    pub ending: Arc<Ending>,
     pub started: Instant,
     pub permit: Option<OwnedSemaphorePermit>,
     /// Whether it has ended.
@@ -62,10 +63,6 @@ impl Turn {
             conversations.wait(self.place.id, state);
             first
         };
-        let mut delivered = Delivered { is_aborted: failure.is_some(), ..Delivered::default() };
-        if failure.is_none() {
-            delivered.took(self.actor);
-        }
         let problem = failure.as_ref().map(|failure| Problem {
             code: failure.code.into(),
             message: Cow::Borrowed(failure.message.as_str()),
@@ -87,7 +84,7 @@ impl Turn {
             durable: Some(durable),
         });
         proxy.metrics.whole.count(self.started.elapsed());
-        proxy.metrics.ended(delivered.outcome());
+        self.ending.answered(&proxy, failure.is_none().then_some(self.actor));
         if self.actor == Actor::Teacher && failure.is_none() {
             proxy.metrics.teacher_turns.fetch_add(1, Ordering::Relaxed);
         }
@@ -99,6 +96,38 @@ impl Drop for Turn {
     fn drop(&mut self) {
         if !self.ended {
             self.end(Err(Failure::new("client-gone", "the client left before the end of the answer")));
+        }
+    }
+}
+
+/// How a request ends: known once its answer has ended and its label, where one was wanted, is settled.
+pub(super) struct Ending(Mutex<(Delivered, u8)>);
+
+impl Ending {
+    /// `label` says whether one is wanted.
+    pub(super) fn new(label: bool) -> Self {
+        Self(Mutex::new((Delivered::default(), 1 + u8::from(label))))
+    }
+
+    /// The answer has ended; nobody acted where it failed.
+    fn answered(&self, proxy: &Proxy, actor: Option<Actor>) {
+        self.part(proxy, |delivered| match actor {
+            Some(actor) => delivered.took(actor),
+            None => delivered.is_aborted = true,
+        });
+    }
+
+    /// The label is settled.
+    pub(super) fn labelled(&self, proxy: &Proxy, is_there: bool) {
+        self.part(proxy, |delivered| delivered.missing += u64::from(!is_there));
+    }
+
+    fn part(&self, proxy: &Proxy, change: impl FnOnce(&mut Delivered)) {
+        let (delivered, open) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        change(delivered);
+        *open = open.saturating_sub(1);
+        if *open == 0 {
+            proxy.metrics.ended(delivered.outcome());
         }
     }
 }

@@ -39,6 +39,11 @@ pub(crate) struct Upstreams {
 }
 
 impl Upstreams {
+    /// Their addresses.
+    pub(super) fn urls(&self) -> [&String; 2] {
+        [&self.openai.base_url, &self.anthropic.base_url]
+    }
+
     /// The upstream of an API.
     pub(super) fn of(&self, api: Api) -> &Upstream {
         match api {

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Api, Begin, End, Entry, FORMAT, Label, Outcome, Problem};
-use crate::importers::object::Object;
+use super::labels::{Taught, Visit};
+use super::{Api, Begin, End, Entry, FORMAT, Label, Outcome, Problem, said};
+use crate::importers::dialect::Aside;
 use crate::importers::slice::RecordError;
-use crate::importers::{openai_chat, row};
+use crate::importers::{openai_chat, row, value};
 use crate::json::Json;
 use crate::rollout::interleave::{Delivered, Interleaving, Mixing, Readings, RequestOutcome};
 use crate::task::Task;
-use crate::trajectory::{Harness, Node, Outcome as RunOutcome, Role, Status, Trajectory};
-use crate::verdict::Actor;
+use crate::trajectory::{Harness, Outcome as RunOutcome, Role, Status, Trajectory};
+use crate::verdict::{Actor, StateLabel};
 use crate::warning::Loss;
 
 /// Messages that one conversation may hold.
@@ -27,9 +28,10 @@ pub(super) struct Conversation {
     positions: BTreeMap<u32, Option<usize>>,
     requests: BTreeMap<u32, Request>,
     failed: Vec<Failed>,
-    sharing: Option<Shared>,
+    shared: Option<Shared>,
     outcome: RunOutcome,
     last: Option<usize>,
+    aside: Aside,
     losses: BTreeSet<Loss>,
 }
 
@@ -38,13 +40,17 @@ struct Request {
     api: Api,
     at: String,
     actor: Actor,
+    turn: u64,
     /// Position of the last message of the state that it shows.
     state: Option<usize>,
+    parameters: Option<Json>,
     /// Whether it came to an end.
     ended: bool,
     /// Position of its answer.
     executed: Option<usize>,
-    labelled: bool,
+    /// Whether the teacher was to be asked.
+    shared: bool,
+    taught: Option<Taught>,
 }
 
 struct Shared {
@@ -64,6 +70,16 @@ struct Failed {
     message: String,
 }
 
+/// A conversation as a run.
+pub(super) struct Finished {
+    pub run: Trajectory,
+    /// Its name in the log.
+    pub name: String,
+    /// Labels of the states that were visited.
+    pub labels: Vec<StateLabel>,
+    pub losses: BTreeSet<Loss>,
+}
+
 impl Conversation {
     pub(super) fn new(name: &str) -> Self {
         Self {
@@ -72,9 +88,10 @@ impl Conversation {
             positions: BTreeMap::new(),
             requests: BTreeMap::new(),
             failed: Vec::new(),
-            sharing: None,
+            shared: None,
             outcome: RunOutcome::unknown(),
             last: None,
+            aside: Aside::default(),
             losses: BTreeSet::new(),
         }
     }
@@ -87,7 +104,7 @@ impl Conversation {
         match entry {
             Entry::Begin(begin) => self.begin(begin),
             Entry::End(end) => self.end(end),
-            Entry::Label(label) => self.label(&label),
+            Entry::Label(label) => self.label(label),
             Entry::Outcome(outcome) => {
                 self.outcome = judged(&outcome);
                 Ok(())
@@ -100,13 +117,9 @@ impl Conversation {
             None => None,
             Some(parent) => self.position(parent)?,
         };
-        let state = self.messages(begin.api, begin.first, &begin.messages, under, false)?;
-        if let Some(tools) = begin.tools.and_then(|raw| openai_chat::tools(raw, FORMAT, &mut self.losses)) {
-            for tool in tools {
-                if !self.run.tools.contains(&tool) {
-                    self.run.tools.push(tool);
-                }
-            }
+        let state = self.messages(begin.api, begin.first, &begin.messages, under, false);
+        for tool in begin.tools.and_then(value::elements).unwrap_or_default() {
+            self.tool(tool);
         }
         if let (Some(task), true) = (begin.task, self.run.task.derived) {
             self.run.task = Task::named(task, "");
@@ -118,28 +131,48 @@ impl Conversation {
             let (name, version) = named.map_or((&**harness, None), |(name, version)| (name, Some(version)));
             self.run.harness = Some(Harness { name: name.to_owned(), version: version.map(str::to_owned) });
         }
-        if let Some(sharing) = begin.sharing {
-            let (teacher, round) = (sharing.teacher.into_owned(), sharing.round);
-            self.sharing = Some(Shared { teacher, round, mixing: sharing.mixing });
-        }
         let request = Request {
             api: begin.api,
             at: begin.at.into_owned(),
             actor: begin.actor,
+            turn: begin.turn.into(),
             state,
+            parameters: begin.parameters.map(Json::from),
             ended: false,
             executed: None,
-            labelled: false,
+            shared: begin.sharing.is_some(),
+            taught: None,
         };
+        if let Some(sharing) = begin.sharing {
+            let (teacher, round) = (sharing.teacher.into_owned(), sharing.round);
+            self.shared = Some(Shared { teacher, round, mixing: sharing.mixing });
+        }
         self.requests.insert(begin.request, request);
         self.last = state.or(self.last);
         Ok(())
+    }
+
+    /// A tool that was offered; one that only the provider knows has no definition.
+    fn tool(&mut self, raw: &RawValue) {
+        let Ok(list) = RawValue::from_string(format!("[{}]", raw.get())) else { return };
+        match openai_chat::tools(&list, FORMAT, &mut self.losses) {
+            Some(tools) => {
+                let fresh = tools.into_iter().filter(|tool| !self.run.tools.contains(tool));
+                let fresh: Vec<_> = fresh.collect();
+                self.run.tools.extend(fresh);
+            }
+            None => {
+                let reason = "a tool that the provider runs has no definition";
+                self.losses.insert(Loss::new(FORMAT, "tools[]", reason));
+            }
+        }
     }
 
     fn end(&mut self, end: End<'_>) -> Result<(), RecordError> {
         let request = self.requests.get_mut(&end.request).ok_or_else(|| unknown(end.request))?;
         request.ended = true;
         let (api, state) = (request.api, request.state);
+        let parameters = request.parameters.take();
         if let Some(Problem { code, message }) = end.error {
             let (code, message) = (code.into_owned(), message.into_owned());
             self.failed.push(Failed {
@@ -152,28 +185,33 @@ impl Conversation {
             return Ok(());
         }
         let (mut first, mut call) = (end.first, end.call);
+        if let Some(call) = &mut call {
+            call.parameters = parameters;
+        }
+        let mut executed = None;
         for answer in end.answers {
             let before = self.run.nodes.len();
-            let last = self.messages(api, first, &answer, state, true)?;
+            let last = self.messages(api, first, &answer, state, true);
             first = first.saturating_add(answer.len() as u32);
             let own = self.run.nodes.iter_mut().skip(before).rfind(|node| node.occurrence.sampled);
             if let Some(node) = own {
                 node.occurrence.at = Some(end.at.clone().into_owned());
                 node.occurrence.call = call.take();
             }
-            if self.last == state {
-                self.last = last;
-            }
-            if let Some(request) = self.requests.get_mut(&end.request) {
-                request.executed = request.executed.or(last);
-            }
+            executed = executed.or(last.filter(|_| last != state));
+        }
+        if self.last == state {
+            self.last = executed.or(state);
+        }
+        if let Some(request) = self.requests.get_mut(&end.request) {
+            request.executed = executed;
         }
         Ok(())
     }
 
-    fn label(&mut self, label: &Label<'_>) -> Result<(), RecordError> {
+    fn label(&mut self, label: Label<'_>) -> Result<(), RecordError> {
         let request = self.requests.get_mut(&label.request).ok_or_else(|| unknown(label.request))?;
-        request.labelled |= label.error.is_none();
+        request.taught = Some(Taught::asked(request.api, &label.answer, label.call, label.refused));
         Ok(())
     }
 
@@ -190,10 +228,10 @@ impl Conversation {
         messages: &[&RawValue],
         under: Option<usize>,
         sampled: bool,
-    ) -> Result<Option<usize>, RecordError> {
+    ) -> Option<usize> {
         let mut end = under;
-        for (number, raw) in (first..MESSAGES_MAX).zip(messages) {
-            for mut node in self.nodes(api, raw)? {
+        for (number, nodes) in (first..MESSAGES_MAX).zip(said::nodes(api, messages, &mut self.aside)) {
+            for mut node in nodes {
                 node.parent = end;
                 node.occurrence.copied_context = !sampled && node.role == Role::Assistant;
                 node.occurrence.sampled &= sampled;
@@ -201,19 +239,11 @@ impl Conversation {
             }
             self.positions.insert(number, end);
         }
-        Ok(end)
+        end
     }
 
-    fn nodes(&mut self, _api: Api, raw: &RawValue) -> Result<Vec<Node>, RecordError> {
-        let mut read = Trajectory::new(FORMAT, Task::from_goal(""));
-        let message = Object::parse(raw, "messages[]")?;
-        openai_chat::push_messages(vec![message], &mut read, &mut self.losses)?;
-        self.run.media.extend(read.media);
-        Ok(read.nodes)
-    }
-
-    /// The run, its name and what was not carried.
-    pub(super) fn finish(mut self) -> (Trajectory, String, BTreeSet<Loss>) {
+    /// The run, once the log holds no more of it.
+    pub(super) fn finish(mut self) -> Finished {
         for (number, request) in self.requests.iter().filter(|(_, request)| !request.ended) {
             let (code, message) = ("stopped".to_owned(), "the log ends before the answer".to_owned());
             let (at, node) = (request.at.clone(), request.state);
@@ -228,25 +258,47 @@ impl Conversation {
             let own = self.run.nodes.iter().filter(|node| node.agent == agent.name);
             agent.model = own.filter_map(|node| node.occurrence.call.as_ref()?.model.clone()).next_back();
         }
-        self.share();
         if let (false, Ok(failed)) = (self.failed.is_empty(), Json::from_serialize(&self.failed)) {
             self.run.extra.insert("failed_requests".to_owned(), failed);
         }
-        self.run.finish_tree(self.last, self.outcome);
-        (self.run, self.name, self.losses)
+        std::mem::take(&mut self.aside).settle(&mut self.run, &mut self.losses);
+        self.run.finish_tree(self.last, std::mem::replace(&mut self.outcome, RunOutcome::unknown()));
+        let labels = self.labels();
+        Finished { run: self.run, name: self.name, labels, losses: self.losses }
     }
 
-    /// Writes down how the conversation was shared, where there was a teacher.
-    fn share(&mut self) {
-        let Some(shared) = &self.sharing else { return };
+    /// The labels, and on the run how it was shared, where there was a teacher.
+    fn labels(&mut self) -> Vec<StateLabel> {
+        let Some(shared) = &self.shared else { return Vec::new() };
         let mut delivered = Delivered::default();
-        for request in self.requests.values().filter(|request| request.executed.is_some()) {
-            delivered.took(request.actor);
-            delivered.missing += u64::from(request.actor == Actor::Student && !request.labelled);
+        let mut labels = Vec::new();
+        let requests = std::mem::take(&mut self.requests);
+        delivered.is_aborted = requests.values().next_back().is_some_and(|last| last.executed.is_none());
+        let student = requests.values().filter(|request| request.actor == Actor::Student);
+        let student = student.filter_map(|request| self.run.nodes.get(request.executed?)).next_back();
+        let student = student.and_then(|node| node.occurrence.call.as_ref()?.model.clone());
+        for request in requests.into_values() {
+            if request.executed.is_some() {
+                delivered.took(request.actor);
+            }
+            let (Some(state), true) = (request.state, request.shared) else { continue };
+            let acted = request.executed.filter(|_| request.actor == Actor::Teacher);
+            let taught = match acted.and_then(|node| self.run.nodes.get(node)) {
+                Some(node) => Taught::executed(node),
+                None => request.taught.unwrap_or_else(Taught::missing),
+            };
+            let visit = Visit {
+                state,
+                executed: request.executed,
+                turn: request.turn,
+                round: shared.round,
+                actor: request.actor,
+                teacher: &shared.teacher,
+            };
+            let label = taught.label(&self.run, &visit);
+            delivered.missing += u64::from(label.action.is_none() && request.executed.is_some());
+            labels.push(label);
         }
-        delivered.is_aborted = self.requests.values().next_back().is_some_and(|last| last.executed.is_none());
-        let student = self.run.agents.first().and_then(|agent| agent.model.clone());
-        let labels = self.requests.values().filter(|request| request.labelled).count();
         let interleaving = Interleaving {
             round: shared.round,
             student: student.unwrap_or_default(),
@@ -256,10 +308,11 @@ impl Conversation {
             outcome: RequestOutcome::Aborted,
             student_turns: 0,
             teacher_turns: 0,
-            labels: labels as u64,
+            labels: labels.len() as u64,
             readings: Readings::default(),
         };
         interleaving.delivered(&delivered).write(&mut self.run);
+        labels
     }
 }
 

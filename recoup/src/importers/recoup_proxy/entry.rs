@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::rollout::interleave::Mixing;
 use crate::trajectory::{Call, Status};
-use crate::verdict::Actor;
+use crate::verdict::{Actor, LabelRefusal};
 
 /// The member that every entry starts with.
 pub(super) const KIND: &str = "recoup_proxy";
@@ -40,6 +40,11 @@ pub struct Begin<'a> {
     pub at: Cow<'a, str>,
     /// What the client speaks.
     pub api: Api,
+    /// Whose request it is: a keyed hash of the client's key, hexadecimal.
+    pub client: Cow<'a, str>,
+    /// The session that the client names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Cow<'a, str>>,
     /// The task that the client names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Cow<'a, str>>,
@@ -121,15 +126,15 @@ pub struct Label<'a> {
     pub at: Cow<'a, str>,
     /// The teacher.
     pub teacher: Cow<'a, str>,
-    /// Its action, as messages; none where there is a problem.
+    /// Its action, as messages; none where there is no label.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub answer: Vec<&'a RawValue>,
     /// The model call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<Call>>,
-    /// Why the label is missing or refused.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Problem<'a>>,
+    /// Why it is missing or refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<LabelRefusal>,
 }
 
 /// How the task ended, as the harness says.

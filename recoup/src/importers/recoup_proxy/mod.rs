@@ -3,20 +3,26 @@
 //! A conversation is a tree: a history that was edited, a request that was asked again and a context
 //! that was compacted are branches. A turn is sampled where the proxy saw it being answered; an answer
 //! that a client brings along and nobody gave here is copied context. A request that failed adds no
-//! message and stands in `proxy.failed`. What the teacher would have done is a label, never a message.
+//! message and stands in `failed_requests`. What the teacher would have done is a label of the state,
+//! never a message; [`read`] gives the labels, an import of the file names them as a loss.
 //!
 //! Requests come interleaved, so a file is read to its end before its conversations are handed on, in
 //! the order in which they begin.
 
 mod conversation;
 mod entry;
+mod labels;
+mod said;
 
 use std::collections::BTreeMap;
 
-use self::conversation::Conversation;
+use self::conversation::{Conversation, Finished};
 pub use self::entry::{Api, Begin, End, Entry, Label, Outcome, Problem, Sharing};
-use super::slice::{self, Joined, RecordError};
-use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source};
+use super::slice::{self, Joined, RawRecord, RecordError};
+use super::{Event, ImportError, Importer, Outline, Probe, Shape, Sink, Source};
+use crate::trajectory::Sealed;
+use crate::verdict::StateLabel;
+use crate::warning::Loss;
 
 /// Name of the format.
 pub const FORMAT: &str = "recoup-proxy";
@@ -35,28 +41,66 @@ impl Importer for RecoupProxy {
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-        let mut conversations: Vec<(Conversation, Joined)> = Vec::new();
-        slice::each_line(source, sink, |record, _| {
-            let entry = Entry::parse(&record.bytes).map_err(RecordError::from)?;
-            let name = entry.conversation();
-            let number = numbers.get(name).copied().unwrap_or(conversations.len());
-            if number == conversations.len() {
-                numbers.insert(name.to_owned(), number);
-                conversations.push((Conversation::new(name), Joined::new(record)));
-            }
-            let (conversation, joined) = &mut conversations[number];
-            conversation.add(entry)?;
-            joined.add(record);
-            Ok(())
-        })?;
-        for (conversation, joined) in conversations {
-            let (run, native, losses) = conversation.finish();
-            for loss in losses {
+        for (finished, record) in conversations(source, sink)? {
+            for loss in finished.losses {
                 sink.loss(loss)?;
             }
-            joined.finish().emit(sink, run, Some(native), Vec::new(), 0)?;
+            if !finished.labels.is_empty() {
+                sink.loss(Loss::new(
+                    FORMAT,
+                    "label",
+                    "labels are kept where the proxy itself stores its runs",
+                ))?;
+            }
+            record.emit(sink, finished.run, Some(finished.name), Vec::new(), 0)?;
         }
         Ok(())
     }
+}
+
+/// Reads a log with its labels: each run sealed, beside the labels of the states that were visited in it.
+/// What is lost or cannot be read goes to `sink`.
+///
+/// # Errors
+/// When the log cannot be read or the sink fails.
+pub fn read(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Sealed, Vec<StateLabel>)>, ImportError> {
+    let mut runs = Vec::new();
+    for (finished, record) in conversations(source, sink)? {
+        for loss in finished.losses {
+            sink.loss(loss)?;
+        }
+        let mut events: Vec<Event> = Vec::new();
+        record.emit(&mut events, finished.run, Some(finished.name), Vec::new(), 0)?;
+        let mut labels = Some(finished.labels);
+        for event in events {
+            match event {
+                Event::Trajectory(sealed) => runs.push((*sealed, labels.take().unwrap_or_default())),
+                event => sink.event(event)?,
+            }
+        }
+    }
+    Ok(runs)
+}
+
+fn conversations(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Finished, RawRecord)>, ImportError> {
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found: Vec<(Conversation, Joined)> = Vec::new();
+    slice::each_line(source, sink, |record, _| {
+        let entry = Entry::parse(&record.bytes).map_err(RecordError::from)?;
+        let name = entry.conversation();
+        let number = match numbers.get(name) {
+            Some(number) => *number,
+            None => {
+                numbers.insert(name.to_owned(), found.len());
+                found.push((Conversation::new(name), Joined::new(record)));
+                found.len() - 1
+            }
+        };
+        if let Some((conversation, joined)) = found.get_mut(number) {
+            conversation.add(entry)?;
+            joined.add(record);
+        }
+        Ok(())
+    })?;
+    Ok(found.into_iter().map(|(conversation, joined)| (conversation.finish(), joined.finish())).collect())
 }
