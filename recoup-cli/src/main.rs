@@ -6,6 +6,7 @@ mod commands;
 mod failure;
 mod models;
 mod printer;
+mod proxy;
 mod sandbox;
 mod settings;
 
@@ -92,6 +93,7 @@ fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {
         Command::Label(flags) => commands::label::label(flags, &settings, printer),
         Command::Collect(flags) => commands::collect::collect(flags, &settings, printer),
         Command::Env(command) => commands::env::env(command, &settings, printer),
+        Command::Proxy(flags) => commands::proxy::proxy(flags, &settings, printer),
         Command::Export(flags) => commands::export::export(flags, &settings, printer),
         Command::Release(flags) => commands::release::release(flags, &settings, printer),
         Command::Replay(flags) => commands::replay::replay(flags, &settings, printer),

@@ -267,11 +267,21 @@ impl Opener {
         if let Some(client) = &self.client {
             return Ok(Arc::clone(client));
         }
-        let proxy = ["HTTPS_PROXY", "https_proxy"].iter().find_map(|name| variable(name));
-        let client = Arc::new(Client::new(Arc::clone(&self.budget), proxy)?);
+        let client = Arc::new(Client::new(Arc::clone(&self.budget), http_proxy())?);
         self.client = Some(Arc::clone(&client));
         Ok(client)
     }
+}
+
+/// The proxy for hosts that are not this machine, where the environment names one.
+pub(crate) fn http_proxy() -> Option<Secret<String>> {
+    ["HTTPS_PROXY", "https_proxy"].iter().find_map(|name| variable(name))
+}
+
+/// The key for an address, where the environment holds one.
+pub(crate) fn key_of(wire: Wire, base_url: &str) -> Option<Secret<String>> {
+    let spec = ModelSpec::Remote { wire, base_url: base_url.to_owned(), model: String::new() };
+    key_variables(&spec.identity(None)?).iter().find_map(|name| variable(name))
 }
 
 /// Providers that answer nobody without a key, with the variable that it is read from.

@@ -341,6 +341,24 @@ pub struct Serving<'a> {
     pub url: &'a str,
 }
 
+/// Where the proxy listens (`proxy`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Proxying<'a> {
+    /// Its address; OpenAI's clients want `/v1` behind it.
+    pub url: &'a str,
+}
+
+/// What the proxy has done when it ends (`proxy`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Proxied<'a> {
+    /// Requests for a turn.
+    pub requests: u64,
+    /// Requests by how they ended; the counts sum to `requests`.
+    pub ended: BTreeMap<&'a str, u64>,
+}
+
 /// A run shown without outcome and verdicts (`review`); one a line, without a head.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -512,6 +530,8 @@ bodies! {
     Played<'_>: "recoup.played",
     ExportedTasks<'_>: "recoup.exported-tasks",
     Serving<'_>: "recoup.serving",
+    Proxying<'_>: "recoup.proxying",
+    Proxied<'_>: "recoup.proxied",
     Estimate: "recoup.estimate",
     Questioned: "recoup.questioned",
     Attribution: "recoup.attribution",

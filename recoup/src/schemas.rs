@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::answers::{
     Blind, CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled,
-    Listed, ModelAnswer, NumberedAnswer, Played, Questioned, ReplayPlanned, Replayed, Reviewed,
-    RoundCollected, RoundPlan, Serving, Shown,
+    Listed, ModelAnswer, NumberedAnswer, Played, Proxied, Proxying, Questioned, ReplayPlanned, Replayed,
+    Reviewed, RoundCollected, RoundPlan, Serving, Shown,
 };
 use crate::artifact::{Artifact, Body, pretty};
 use crate::evaluation::attribution::Attribution;
@@ -100,6 +100,8 @@ fn the_schemas_are_those_of_the_types() {
         ("played", artifact::<Played<'_>>()),
         ("exported_tasks", artifact::<ExportedTasks<'_>>()),
         ("serving", artifact::<Serving<'_>>()),
+        ("proxying", artifact::<Proxying<'_>>()),
+        ("proxied", artifact::<Proxied<'_>>()),
         ("environment", schema::<Listed<'_>>()),
         ("answer", artifact::<ModelAnswer<'_>>()),
         ("numbered_answer", schema::<NumberedAnswer<'_>>()),

@@ -18,6 +18,7 @@ pub(crate) mod ls;
 mod panel;
 mod preview;
 mod project;
+pub(crate) mod proxy;
 pub(crate) mod relabel;
 pub(crate) mod release;
 pub(crate) mod replay;

@@ -46,6 +46,9 @@ mod model_settings;
 /// Asking models: what they answer, what they cost, and what goes wrong.
 mod models;
 
+/// A proxy between clients and models.
+mod proxy;
+
 /// Judges, panels, and people who measure them.
 mod judges;
 

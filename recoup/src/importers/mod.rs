@@ -39,6 +39,7 @@ mod nebius;
 mod openai_chat;
 mod openhands;
 mod react_text;
+pub mod recoup_proxy;
 mod reflexion;
 mod sharegpt;
 mod spans;
@@ -95,6 +96,7 @@ pub trait Importer: Sync {
 
 /// Every format, the most particular first: the first that recognizes a file reads it.
 pub const IMPORTERS: &[&dyn Importer] = &[
+    &recoup_proxy::RecoupProxy,
     &inspect::Inspect,
     &spans::OpenInference,
     &spans::OtelGenAi,

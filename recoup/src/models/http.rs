@@ -123,14 +123,20 @@ impl Worker {
         if let Some(client) = self.clients.get(&secure) {
             return Ok(client.clone());
         }
-        let client = build(secure, self.proxy.as_ref())
+        let client = http_client(secure, self.proxy.as_ref())
             .map_err(|error| ModelError::Unsupported(format!("no HTTP client: {}", causes(&error))))?;
         self.clients.insert(secure, client.clone());
         Ok(client)
     }
 }
 
-fn build(secure: bool, proxy: Option<&Secret<String>>) -> Result<reqwest::Client, reqwest::Error> {
+/// An HTTP client as models are asked with: no redirect is followed and the environment names no proxy.
+/// `secure` ones verify certificates; the others ask over plain HTTP only. `proxy` is for hosts that are
+/// not this machine, as a URL.
+///
+/// # Errors
+/// When the system's certificates cannot be read or the proxy is no URL.
+pub fn http_client(secure: bool, proxy: Option<&Secret<String>>) -> Result<reqwest::Client, reqwest::Error> {
     // A provider that is installed already is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()

@@ -52,7 +52,7 @@ pub use self::clock::{Clock, ManualClock};
 pub use self::estimate::Estimate;
 pub use self::family::family_of;
 #[cfg(feature = "models")]
-pub use self::http::Client;
+pub use self::http::{Client, http_client};
 pub use self::ledger::{Latency, Ledger, LedgerLine};
 pub use self::message::{ChatMessage, ChatReply, ChatRequest, Finish, ModelCall, ReplySchema, Usage};
 #[cfg(feature = "models")]

@@ -15,6 +15,8 @@ use crate::id::Hash;
 pub struct Placeholders {
     numbers: BTreeMap<(Kind, Hash), usize>,
     last: BTreeMap<Kind, usize>,
+    /// The highest number of each kind that a text held already.
+    reserved: BTreeMap<Kind, usize>,
     known: Known,
     /// Where a placeholder's value stands among those known.
     values: BTreeMap<(Kind, usize), usize>,
@@ -64,10 +66,25 @@ impl Placeholders {
         for found in WRITTEN.captures_iter(text) {
             let (_, [word, number]) = found.extract();
             if let Some((kind, number)) = parse(word, number) {
-                let last = self.last.entry(kind).or_default();
-                *last = number.max(*last);
+                for highest in [&mut self.last, &mut self.reserved] {
+                    let highest = highest.entry(kind).or_default();
+                    *highest = number.max(*highest);
+                }
             }
         }
+    }
+
+    /// The first placeholder in a text that stands for nothing: neither for a value nor for itself, as one
+    /// that was reserved does. Models make them up.
+    pub fn unknown_in<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let mut found = WRITTEN.captures_iter(text).map(|found| (found.get(0), found.extract()));
+        found.find_map(|(whole, (_, [word, number]))| {
+            let known = parse(word, number).is_some_and(|(kind, number)| {
+                self.values.contains_key(&(kind, number))
+                    || self.reserved.get(&kind).is_some_and(|highest| number <= *highest)
+            });
+            whole.filter(|_| !known).map(|whole| whole.as_str())
+        })
     }
 
     /// The placeholder of a value; spellings of one value share it (`+1 415…` and `+1415…`).
@@ -128,6 +145,8 @@ mod tests {
             placeholders.restore(&said),
             "mia@example.com paid with 4111 1111 1111 1111; <EMAIL_1> and <CARD_9> were there before"
         );
+        assert_eq!(placeholders.unknown_in(&said), Some("<CARD_9>"));
+        assert_eq!(placeholders.unknown_in("<EMAIL_1> and <EMAIL_2>"), None);
     }
 
     #[test]

@@ -1,0 +1,497 @@
+//! Conversations: which one a request belongs to, and from which of its messages it goes on.
+//!
+//! A client that names its session is believed, within what its key may see. Any other request goes to
+//! the conversation whose messages it repeats up to an answer; where several do, to one that waits for
+//! its next request. A history without a known answer, but with a message so particular that only one
+//! conversation can have said it, is that conversation's, compacted or edited. Anything else begins a
+//! new conversation, so two attempts at one task never become one.
+//!
+//! Nothing of a message is kept here but its fingerprint.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use recoup::importers::recoup_proxy::Api;
+use tokio::sync::watch;
+
+use super::fingerprint::Fingerprint;
+
+/// Conversations under one fingerprint that are looked at.
+const CANDIDATES_MAX: usize = 64;
+
+/// A conversation of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ConversationId(pub u64);
+
+/// A message of the history that a request brings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    /// `None` where it says nothing of its own.
+    pub fingerprint: Option<Fingerprint>,
+    /// Whether a model said it.
+    pub answer: bool,
+    /// Whether no other conversation would hold it by chance.
+    pub particular: bool,
+}
+
+/// What says whose request it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asking<'a> {
+    pub api: Api,
+    /// Keyed hash of the client's key.
+    pub scope: Fingerprint,
+    /// The session that the client names.
+    pub session: Option<&'a str>,
+    /// Whether the client says that it asks again.
+    pub again: bool,
+    /// The upstream's id of the answer that the request goes on from.
+    pub previous: Option<&'a str>,
+    /// Milliseconds since the process began.
+    pub now: u64,
+}
+
+/// A request, as a journal holds it.
+pub(super) struct Restored<'a> {
+    pub name: &'a str,
+    pub api: Api,
+    pub scope: Fingerprint,
+    pub session: Option<&'a str>,
+    pub request: u32,
+    pub parent: Option<u32>,
+}
+
+/// Where a request was put.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub id: ConversationId,
+    /// The conversation's name in the log.
+    pub name: Arc<str>,
+    /// Which request of the conversation, from 0.
+    pub request: u32,
+    /// The message it goes on from.
+    pub parent: Option<u32>,
+    /// Messages at the start of the history that are known.
+    pub known: usize,
+    /// Number of the first message that is new.
+    pub first: u32,
+    /// Turns of the agent before this one on its branch.
+    pub turn: u32,
+    /// What the coins are tossed with where the client names no task: the first history's fingerprint.
+    pub origin: Fingerprint,
+    /// How many conversations began like this one before it.
+    pub ordinal: u64,
+    /// What must be on the disk before this request is forwarded.
+    pub waits: Vec<watch::Receiver<Durable>>,
+    /// Whether the tools are others than at the request before.
+    pub tools_changed: bool,
+}
+
+/// How far a turn has come on its way to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Durable {
+    /// It is not there yet.
+    #[default]
+    NotYet,
+    /// It is there.
+    Yes,
+    /// It cannot be written.
+    Failed,
+}
+
+/// A message of a conversation.
+struct Message {
+    /// Of the history up to it.
+    history: Fingerprint,
+    /// Whether a model said it.
+    answer: bool,
+    /// Turns of the agent up to it.
+    turns: u32,
+    /// Whether an answer that was given here is among the messages up to it.
+    ours: bool,
+    /// Whether a request or an answer followed it.
+    followed: bool,
+}
+
+struct Conversation {
+    name: Arc<str>,
+    api: Api,
+    session: Option<(Fingerprint, String)>,
+    origin: Fingerprint,
+    ordinal: u64,
+    messages: Vec<Message>,
+    requests: u32,
+    open: u32,
+    waits: Vec<watch::Receiver<Durable>>,
+    tools: Option<Fingerprint>,
+    particular: Vec<Fingerprint>,
+    answers: Vec<String>,
+    used: u64,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Conversations {
+    next: u64,
+    stamp: String,
+    by_id: HashMap<ConversationId, Conversation>,
+    by_session: HashMap<(Fingerprint, String), ConversationId>,
+    by_history: HashMap<Fingerprint, Vec<(ConversationId, u32)>>,
+    by_particular: HashMap<Fingerprint, ConversationId>,
+    by_answer: HashMap<String, (ConversationId, u32)>,
+    by_log_name: HashMap<Arc<str>, ConversationId>,
+    begun: HashMap<Fingerprint, u64>,
+    names: HashMap<String, Fingerprint>,
+}
+
+impl Conversations {
+    /// None yet; `stamp` tells the names of this process from those of another.
+    pub(super) fn new(stamp: String) -> Self {
+        Self { stamp, ..Self::default() }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Puts a request where it belongs and adds its new messages.
+    pub(super) fn place(
+        &mut self,
+        asking: &Asking<'_>,
+        shown: &[Shown],
+        tools: Option<Fingerprint>,
+    ) -> Place {
+        let histories = histories(asking, shown);
+        let previous = asking.previous.and_then(|answer| self.by_answer.get(answer)).copied();
+        let found = previous
+            .map(|(id, message)| (id, Some(message), 0))
+            .or_else(|| self.by_name(asking, &histories))
+            .or_else(|| self.by_longest(asking, &histories))
+            .or_else(|| self.by_what_is_particular(asking, shown, &histories));
+        let (id, parent, known) = found.unwrap_or_else(|| (self.begin(asking, &histories), None, 0));
+        self.add_request(id, parent, known, asking, shown, &histories, tools)
+    }
+
+    /// The conversation of the session that is named, be it new.
+    fn by_name(
+        &mut self,
+        asking: &Asking<'_>,
+        histories: &[Fingerprint],
+    ) -> Option<(ConversationId, Option<u32>, usize)> {
+        let key = (asking.scope, asking.session?.to_owned());
+        let id = match self.by_session.get(&key) {
+            Some(id) => *id,
+            None => self.begin(asking, histories),
+        };
+        let (parent, known) = self.deepest(id, histories);
+        Some((id, parent, known))
+    }
+
+    /// The deepest message of a conversation that a history reaches.
+    fn deepest(&self, id: ConversationId, histories: &[Fingerprint]) -> (Option<u32>, usize) {
+        for (index, history) in histories.iter().enumerate().rev() {
+            let candidates = self.by_history.get(history).map_or(&[][..], Vec::as_slice);
+            if let Some((_, message)) = candidates.iter().rev().find(|(candidate, _)| *candidate == id) {
+                return (Some(*message), index + 1);
+            }
+        }
+        (None, 0)
+    }
+
+    fn by_longest(
+        &self,
+        asking: &Asking<'_>,
+        histories: &[Fingerprint],
+    ) -> Option<(ConversationId, Option<u32>, usize)> {
+        for (index, history) in histories.iter().enumerate().rev() {
+            let Some(candidates) = self.by_history.get(history) else { continue };
+            let mut best: Option<((bool, u64), ConversationId, u32)> = None;
+            for (id, number) in candidates.iter().rev().take(CANDIDATES_MAX) {
+                let Some(conversation) = self.by_id.get(id) else { continue };
+                let Some(message) = conversation.messages.get(*number as usize) else { continue };
+                let whole = index + 1 == histories.len();
+                let fits = if message.ours {
+                    true
+                } else {
+                    // The same first request: it is the same conversation only where it got no answer.
+                    whole && conversation.open == 0 && !message.followed
+                        || whole && asking.again && conversation.messages.len() <= histories.len() + 1
+                };
+                if !fits || conversation.session.is_some() {
+                    continue;
+                }
+                let rank = (!message.followed, conversation.used);
+                if best.as_ref().is_none_or(|(other, ..)| rank > *other) {
+                    best = Some((rank, *id, *number));
+                }
+            }
+            if let Some((_, id, number)) = best {
+                return Some((id, Some(number), index + 1));
+            }
+        }
+        None
+    }
+
+    fn by_what_is_particular(
+        &self,
+        asking: &Asking<'_>,
+        shown: &[Shown],
+        histories: &[Fingerprint],
+    ) -> Option<(ConversationId, Option<u32>, usize)> {
+        let particular = shown.iter().rev().filter(|message| message.answer && message.particular);
+        let id = particular
+            .filter_map(|message| self.by_particular.get(&mark(asking.scope, message.fingerprint?)))
+            .find(|id| self.by_id.get(id).is_some_and(|found| found.api == asking.api))?;
+        let (parent, known) = self.deepest(*id, histories);
+        Some((*id, parent, known))
+    }
+
+    fn begin(&mut self, asking: &Asking<'_>, histories: &[Fingerprint]) -> ConversationId {
+        let id = ConversationId(self.next);
+        self.next += 1;
+        let origin = histories.last().copied().unwrap_or_else(|| Fingerprint::of(&[]));
+        let begun = self.begun.entry(origin).or_default();
+        let ordinal = *begun;
+        *begun += 1;
+        let name = match asking.session {
+            // Another client may use the same name for a session of its own.
+            Some(session)
+                if *self.names.entry(session.to_owned()).or_insert(asking.scope) == asking.scope =>
+            {
+                session.to_owned()
+            }
+            Some(session) => format!("{session}~{:08x}", asking.scope.0 as u32),
+            None => format!("{:012x}-{}-{ordinal}", (origin.0 >> 80) as u64, self.stamp),
+        };
+        let name: Arc<str> = name.into();
+        self.by_log_name.insert(Arc::clone(&name), id);
+        let session = asking.session.map(|session| (asking.scope, session.to_owned()));
+        if let Some(key) = &session {
+            self.by_session.insert(key.clone(), id);
+        }
+        let conversation = Conversation {
+            name,
+            api: asking.api,
+            session,
+            origin,
+            ordinal,
+            messages: Vec::new(),
+            requests: 0,
+            open: 0,
+            waits: Vec::new(),
+            tools: None,
+            particular: Vec::new(),
+            answers: Vec::new(),
+            used: asking.now,
+        };
+        self.by_id.insert(id, conversation);
+        id
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what was found, and what it was found from")]
+    fn add_request(
+        &mut self,
+        id: ConversationId,
+        parent: Option<u32>,
+        known: usize,
+        asking: &Asking<'_>,
+        shown: &[Shown],
+        histories: &[Fingerprint],
+        tools: Option<Fingerprint>,
+    ) -> Place {
+        let Some(conversation) = self.by_id.get_mut(&id) else {
+            unreachable!("a conversation that was found or made is there")
+        };
+        conversation.used = asking.now;
+        conversation.open += 1;
+        let request = conversation.requests;
+        conversation.requests += 1;
+        let first = conversation.messages.len() as u32;
+        let mut place = Place {
+            id,
+            name: Arc::clone(&conversation.name),
+            request,
+            parent,
+            known,
+            first,
+            turn: 0,
+            origin: conversation.origin,
+            ordinal: conversation.ordinal,
+            waits: conversation.waits.clone(),
+            tools_changed: tools != conversation.tools || request == 0,
+        };
+        conversation.tools = tools;
+        let mut last = parent;
+        for (message, history) in shown.iter().zip(histories).skip(known) {
+            last = Some(conversation.push(last, *history, message.answer, false));
+            self.by_history.entry(*history).or_default().push((id, last.unwrap_or_default()));
+        }
+        if let Some(last) = last.and_then(|last| conversation.messages.get(last as usize)) {
+            place.turn = last.turns;
+        }
+        place
+    }
+
+    /// Adds a request that a journal holds, by the numbers it has there.
+    pub(super) fn restore(&mut self, begun: &Restored<'_>, shown: &[Shown]) -> ConversationId {
+        let asking = Asking {
+            api: begun.api,
+            scope: begun.scope,
+            session: begun.session,
+            again: false,
+            previous: None,
+            now: 0,
+        };
+        let root = root(begun.scope, begun.api, begun.session);
+        let id = match self.by_log_name.get(begun.name) {
+            Some(id) => *id,
+            None => {
+                let id = self.begin(&asking, &histories(&asking, shown));
+                let name: Arc<str> = begun.name.into();
+                self.by_log_name.insert(Arc::clone(&name), id);
+                if let Some(conversation) = self.by_id.get_mut(&id) {
+                    conversation.name = name;
+                }
+                id
+            }
+        };
+        let Some(conversation) = self.by_id.get_mut(&id) else { return id };
+        conversation.requests = conversation.requests.max(begun.request.saturating_add(1));
+        let before = begun.parent.and_then(|parent| conversation.messages.get(parent as usize));
+        let mut history = before.map_or(root, |before| before.history);
+        let mut last = begun.parent;
+        for message in shown {
+            history = history.then(message.fingerprint);
+            last = Some(conversation.push(last, history, message.answer, false));
+            self.by_history.entry(history).or_default().push((id, last.unwrap_or_default()));
+        }
+        id
+    }
+
+    /// Keeps what makes the turn of a request durable.
+    pub(super) fn wait(&mut self, id: ConversationId, durable: watch::Receiver<Durable>) {
+        if let Some(conversation) = self.by_id.get_mut(&id) {
+            conversation.waits.retain(|wait| *wait.borrow() == Durable::NotYet);
+            conversation.waits.push(durable);
+        }
+    }
+
+    /// Adds the answer to a request; `last` is the request's last message. Returns the number of the
+    /// answer's first message.
+    pub(super) fn answer(
+        &mut self,
+        id: ConversationId,
+        last: Option<u32>,
+        alternatives: &[Vec<Shown>],
+        answer_id: Option<&str>,
+        scope: Fingerprint,
+        now: u64,
+    ) -> u32 {
+        let Some(conversation) = self.by_id.get_mut(&id) else { return 0 };
+        conversation.open = conversation.open.saturating_sub(1);
+        conversation.used = now;
+        let first = conversation.messages.len() as u32;
+        for alternative in alternatives {
+            let mut parent = last;
+            for message in alternative {
+                let before = parent.and_then(|parent| conversation.messages.get(parent as usize));
+                let before = before.map_or_else(
+                    || root(scope, conversation.api, conversation.session_name()),
+                    |before| before.history,
+                );
+                let history = before.then(message.fingerprint);
+                let number = conversation.push(parent, history, true, true);
+                parent = Some(number);
+                self.by_history.entry(history).or_default().push((id, number));
+                if let (true, Some(fingerprint)) = (message.particular, message.fingerprint) {
+                    let mark = mark(scope, fingerprint);
+                    conversation.particular.push(mark);
+                    self.by_particular.insert(mark, id);
+                }
+            }
+            if let (Some(parent), Some(answer)) = (parent, answer_id) {
+                conversation.answers.push(answer.to_owned());
+                self.by_answer.insert(answer.to_owned(), (id, parent));
+            }
+        }
+        first
+    }
+
+    /// The conversation of a name that a client of this scope uses: a session's, or the log's.
+    pub(super) fn named(&self, scope: Fingerprint, name: &str) -> Option<(ConversationId, Arc<str>)> {
+        let by_session = self.by_session.get(&(scope, name.to_owned()));
+        let id = by_session.or_else(|| self.by_log_name.get(name)).copied()?;
+        Some((id, Arc::clone(&self.by_id.get(&id)?.name)))
+    }
+
+    /// Conversations that nobody has used since `before` and in which nothing is open.
+    pub(super) fn idle(&self, before: u64) -> Vec<ConversationId> {
+        let idle = self.by_id.iter().filter(|(_, found)| found.open == 0 && found.used <= before);
+        let mut ids: Vec<ConversationId> = idle.map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Forgets a conversation; a request that goes on with it begins a new one.
+    pub(super) fn forget(&mut self, id: ConversationId) {
+        let Some(conversation) = self.by_id.remove(&id) else { return };
+        self.by_log_name.remove(&conversation.name);
+        for message in &conversation.messages {
+            if let Some(known) = self.by_history.get_mut(&message.history) {
+                known.retain(|(other, _)| *other != id);
+                if known.is_empty() {
+                    self.by_history.remove(&message.history);
+                }
+            }
+        }
+        for mark in &conversation.particular {
+            if self.by_particular.get(mark) == Some(&id) {
+                self.by_particular.remove(mark);
+            }
+        }
+        for answer in &conversation.answers {
+            self.by_answer.remove(answer);
+        }
+        if let Some(key) = &conversation.session {
+            self.by_session.remove(key);
+        }
+    }
+}
+
+impl Conversation {
+    fn session_name(&self) -> Option<&str> {
+        self.session.as_ref().map(|(_, name)| name.as_str())
+    }
+
+    fn push(&mut self, parent: Option<u32>, history: Fingerprint, answer: bool, given: bool) -> u32 {
+        let number = self.messages.len() as u32;
+        let before = parent.and_then(|parent| self.messages.get_mut(parent as usize));
+        // Several messages of a model in a row, as some APIs write one answer, are one turn.
+        let (turns, ours) = before.map_or((u32::from(answer), given), |before| {
+            before.followed = true;
+            (before.turns + u32::from(answer && !before.answer), before.ours || given)
+        });
+        self.messages.push(Message { history, answer, turns, ours, followed: false });
+        number
+    }
+}
+
+fn mark(scope: Fingerprint, message: Fingerprint) -> Fingerprint {
+    Fingerprint::of(&[b"particular", &scope.0.to_le_bytes(), &message.0.to_le_bytes()])
+}
+
+fn root(scope: Fingerprint, api: Api, session: Option<&str>) -> Fingerprint {
+    let api = super::api::path(api);
+    Fingerprint::of(&[&scope.0.to_le_bytes(), api.as_bytes(), session.unwrap_or_default().as_bytes()])
+}
+
+/// The fingerprint of the history up to each message.
+fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
+    let mut history = root(asking.scope, asking.api, asking.session);
+    let mut histories = Vec::with_capacity(shown.len());
+    for message in shown {
+        history = history.then(message.fingerprint);
+        histories.push(history);
+    }
+    histories
+}

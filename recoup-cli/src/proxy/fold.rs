@@ -1,0 +1,136 @@
+//! Folding: conversations that rest are put into the project, as runs like any other.
+//!
+//! A conversation is read back from the journal and imported. One that goes on later is put in again and
+//! is a longer revision of the same run; one that has rested long is let go of.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use recoup::importers::{Event, ImportOptions, Sink as _, Source, recoup_proxy};
+use recoup::store::Store;
+use recoup::verdict::{Content, Producer, Verdict};
+use tokio::sync::oneshot;
+
+use super::Proxy;
+use super::conversations::ConversationId;
+use crate::clock::now;
+use crate::failure::Failure;
+
+/// How often conversations are looked at.
+const TICK: Duration = Duration::from_millis(500);
+/// Conversations that are put in by one import.
+const BATCH: usize = 256;
+
+/// Version of what the proxy makes of a teacher's answer.
+const LABELS_VERSION: u32 = 1;
+
+/// What the folding thread is told.
+pub(super) enum Order {
+    /// Put a conversation in now, and say so.
+    Fold(ConversationId, oneshot::Sender<Result<(), String>>),
+    /// Put everything in and end.
+    Finish,
+}
+
+/// The way to the folding thread.
+pub(super) struct Folding(Mutex<Sender<Order>>);
+
+impl Folding {
+    pub(super) fn new(orders: Sender<Order>) -> Self {
+        Self(Mutex::new(orders))
+    }
+
+    /// Sends an order; the thread lives as long as the proxy.
+    pub(super) fn send(&self, order: Order) {
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).send(order);
+    }
+}
+
+/// Puts conversations into the project until it is told to end.
+pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Failure> {
+    let mut store = Store::create_or_open(&proxy.project)?;
+    // How many lines of each were put in.
+    let mut folded: HashMap<ConversationId, usize> = HashMap::new();
+    loop {
+        match orders.recv_timeout(TICK) {
+            Ok(Order::Fold(id, done)) => {
+                let result = fold(proxy, &mut store, &[id], &mut folded);
+                let _ = done.send(result.map_err(|failure| failure.to_string()));
+            }
+            Ok(Order::Finish) | Err(RecvTimeoutError::Disconnected) => {
+                let all = proxy.conversations().idle(u64::MAX);
+                for batch in all.chunks(BATCH) {
+                    fold(proxy, &mut store, batch, &mut folded)?;
+                    batch.iter().for_each(|id| proxy.journal.release(*id));
+                }
+                return Ok(());
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let resting = idle(proxy, proxy.timing.fold_after);
+                for batch in resting.chunks(BATCH) {
+                    if let Err(failure) = fold(proxy, &mut store, batch, &mut folded) {
+                        // The journal keeps them; the next tick tries again.
+                        proxy.printer.warn(format_args!("conversations wait in the journal: {failure}"));
+                        break;
+                    }
+                }
+                for id in idle(proxy, proxy.timing.forget_after) {
+                    if folded.get(&id) == Some(&proxy.journal.line_count(id)) {
+                        proxy.conversations().forget(id);
+                        proxy.journal.release(id);
+                        folded.remove(&id);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn idle(proxy: &Proxy, rest: Duration) -> Vec<ConversationId> {
+    let rest = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
+    let Some(before) = proxy.now_millis().checked_sub(rest) else { return Vec::new() };
+    proxy.conversations().idle(before)
+}
+
+/// Puts in those that have grown since they were.
+fn fold(
+    proxy: &Proxy,
+    store: &mut Store,
+    ids: &[ConversationId],
+    folded: &mut HashMap<ConversationId, usize>,
+) -> Result<(), Failure> {
+    let grown: Vec<(ConversationId, usize)> = ids
+        .iter()
+        .map(|id| (*id, proxy.journal.line_count(*id)))
+        .filter(|(id, lines)| folded.get(id).copied().unwrap_or(0) < *lines)
+        .collect();
+    if grown.is_empty() {
+        return Ok(());
+    }
+    let options = Arc::new(ImportOptions { threads: 1, ..ImportOptions::default() });
+    let now = now();
+    let mut verdicts = Vec::new();
+    let mut sink = store.import(&now)?;
+    for (id, _) in &grown {
+        let bytes =
+            proxy.journal.read(*id).map_err(|error| Failure::machine("cannot read the journal", &error))?;
+        let source = Source::from_bytes("recoup-proxy", bytes, Arc::clone(&options));
+        let read = recoup_proxy::read(&source, &mut sink);
+        for (run, labels) in read.map_err(|error| Failure::machine("cannot store a conversation", &error))? {
+            let id = run.head.id;
+            sink.event(Event::Trajectory(Box::new(run)))?;
+            verdicts.extend(labels.into_iter().map(|label| {
+                let producer = Producer::teacher(LABELS_VERSION, &label.teacher);
+                Verdict::new(id, producer, Vec::new(), Content::StateLabel(label), &now)
+            }));
+        }
+    }
+    sink.finish()?;
+    store.put_verdicts(&verdicts)?;
+    proxy.metrics.stored.fetch_add(grown.len() as u64, Ordering::Relaxed);
+    folded.extend(grown);
+    Ok(())
+}

@@ -1,0 +1,388 @@
+//! The journal: what the proxy has seen, on the disk before anything rests on it.
+//!
+//! One thread appends lines, another brings them to the disk, many turns at a time ([`GROUP`]). Nobody
+//! waits for the disk on the way of an answer: an answer waits for the request's line to be written, so
+//! that a process that is killed leaves no answer without its request, and the session's next request
+//! waits for the turn to be durable.
+//!
+//! The journal is a folder of numbered files. One that holds nothing but conversations which stand in the
+//! project and have ended is deleted. A line that was cut off by a crash is cut off at the next start.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::conversations::{ConversationId, Durable};
+
+/// How long turns are gathered before they are brought to the disk together.
+const GROUP: Duration = Duration::from_millis(2);
+/// Bytes after which a file is closed and the next one begun.
+const SEGMENT_BYTES: u64 = 64 << 20;
+/// Bytes that are written at a time.
+const BATCH_BYTES: usize = 1 << 20;
+/// Bytes that may wait to be written; beyond, requests are refused.
+const QUEUED_MAX: usize = 128 << 20;
+
+/// A line on its way to the journal.
+pub(super) struct Line {
+    pub conversation: ConversationId,
+    pub bytes: Vec<u8>,
+    /// Told once the line is written, or cannot be.
+    pub written: Option<oneshot::Sender<bool>>,
+    /// Told once it is on the disk, or cannot be.
+    pub durable: Option<watch::Sender<Durable>>,
+}
+
+/// Where a line stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Location {
+    segment: u64,
+    offset: u64,
+    length: u64,
+}
+
+/// The running journal.
+pub(super) struct Journal {
+    folder: PathBuf,
+    lines: Mutex<Option<mpsc::UnboundedSender<Line>>>,
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Shared {
+    ledger: Mutex<Ledger>,
+    queued: AtomicUsize,
+    broken: AtomicBool,
+}
+
+/// Which lines belong to which conversation, and how many each file still holds.
+#[derive(Default)]
+struct Ledger {
+    lines: HashMap<ConversationId, Vec<Location>>,
+    held: BTreeMap<u64, usize>,
+    current: u64,
+}
+
+impl Journal {
+    /// Opens the journal of a folder, behind the files that are there.
+    pub(super) fn start(folder: &Path, first: u64) -> io::Result<Self> {
+        let file = create(folder, first)?;
+        let ledger = Ledger { current: first, ..Ledger::default() };
+        let shared = Arc::new(Shared {
+            ledger: Mutex::new(ledger),
+            queued: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        });
+        let (lines, inbox) = mpsc::unbounded_channel();
+        let (written, to_sync) = blocking::channel();
+        let writer = Writer {
+            folder: folder.to_owned(),
+            segment: first,
+            length: 0,
+            file: Arc::new(file),
+            shared: Arc::clone(&shared),
+            to_sync: written,
+        };
+        let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new().name(name.to_owned()).spawn(run)
+        };
+        let threads = vec![
+            spawn("journal", Box::new(move || writer.run(inbox)))?,
+            spawn("journal-sync", Box::new(move || sync(&to_sync)))?,
+        ];
+        Ok(Self {
+            folder: folder.to_owned(),
+            lines: Mutex::new(Some(lines)),
+            shared,
+            threads: Mutex::new(threads),
+        })
+    }
+
+    /// Hands a line on to be written.
+    pub(super) fn append(&self, line: Line) {
+        self.shared.queued.fetch_add(line.bytes.len(), Ordering::Relaxed);
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lines) = &*lines {
+            // Nobody is there to write it only when the process ends.
+            let _ = lines.send(line);
+        }
+    }
+
+    /// Whether another request may be taken on.
+    pub(super) fn has_room(&self) -> bool {
+        self.shared.queued.load(Ordering::Relaxed) < QUEUED_MAX
+    }
+
+    /// Whether the last attempt to write has failed.
+    pub(super) fn is_broken(&self) -> bool {
+        self.shared.broken.load(Ordering::Relaxed)
+    }
+
+    /// Ends the threads once everything is on the disk.
+    pub(super) fn finish(&self) {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+
+    /// How many lines of a conversation are written.
+    pub(super) fn line_count(&self, conversation: ConversationId) -> usize {
+        self.shared.ledger().lines.get(&conversation).map_or(0, Vec::len)
+    }
+
+    /// The lines of a conversation, as they stand in the journal.
+    pub(super) fn read(&self, conversation: ConversationId) -> io::Result<Vec<u8>> {
+        let locations = self.shared.ledger().lines.get(&conversation).cloned().unwrap_or_default();
+        let mut bytes = Vec::with_capacity(locations.iter().map(|location| location.length as usize).sum());
+        let mut open: Option<(u64, File)> = None;
+        for Location { segment, offset, length } in locations {
+            if open.as_ref().is_none_or(|(known, _)| *known != segment) {
+                open = Some((segment, File::open(path(&self.folder, segment))?));
+            }
+            if let Some((_, file)) = &mut open {
+                file.seek(SeekFrom::Start(offset))?;
+                file.take(length).read_to_end(&mut bytes)?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Notes a line of a file that was there at the start.
+    pub(super) fn adopt(&self, conversation: ConversationId, location: Location) {
+        self.shared.ledger().add(conversation, location);
+    }
+
+    /// Lets go of a conversation's lines, and deletes the files that hold no others.
+    pub(super) fn release(&self, conversation: ConversationId) {
+        let mut ledger = self.shared.ledger();
+        for location in ledger.lines.remove(&conversation).unwrap_or_default() {
+            if let Some(held) = ledger.held.get_mut(&location.segment) {
+                *held -= 1;
+            }
+        }
+        let current = ledger.current;
+        let done: Vec<u64> =
+            ledger.held.iter().filter(|(_, held)| **held == 0).map(|(key, _)| *key).collect();
+        for segment in done.into_iter().filter(|segment| *segment != current) {
+            ledger.held.remove(&segment);
+            // What is left behind is read again at the next start, and found to be known.
+            let _ = fs::remove_file(path(&self.folder, segment));
+        }
+    }
+}
+
+impl Shared {
+    fn ledger(&self) -> std::sync::MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    fn add(&mut self, conversation: ConversationId, location: Location) {
+        self.lines.entry(conversation).or_default().push(location);
+        *self.held.entry(location.segment).or_default() += 1;
+    }
+}
+
+struct Writer {
+    folder: PathBuf,
+    segment: u64,
+    length: u64,
+    file: Arc<File>,
+    shared: Arc<Shared>,
+    to_sync: blocking::Sender<ToSync>,
+}
+
+/// Turns to be brought to the disk with their file.
+struct ToSync {
+    file: Arc<File>,
+    turns: Vec<watch::Sender<Durable>>,
+}
+
+impl Writer {
+    fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Line>) {
+        while let Some(line) = inbox.blocking_recv() {
+            let mut bytes = line.bytes.len();
+            let mut batch = vec![line];
+            while bytes < BATCH_BYTES {
+                let Ok(line) = inbox.try_recv() else { break };
+                bytes += line.bytes.len();
+                batch.push(line);
+            }
+            self.write(batch);
+            self.shared.queued.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn write(&mut self, batch: Vec<Line>) {
+        let written = self.append(&batch);
+        self.shared.broken.store(written.is_err(), Ordering::Relaxed);
+        let mut turns = Vec::new();
+        let mut offset = self.length;
+        let mut ledger = self.shared.ledger();
+        for line in batch {
+            let length = line.bytes.len() as u64;
+            if written.is_ok() {
+                ledger.add(line.conversation, Location { segment: self.segment, offset, length });
+                offset += length;
+            }
+            if let Some(told) = line.written {
+                // Whoever asked may have gone.
+                let _ = told.send(written.is_ok());
+            }
+            match line.durable {
+                Some(durable) if written.is_err() => {
+                    durable.send_replace(Durable::Failed);
+                }
+                durable => turns.extend(durable),
+            }
+        }
+        drop(ledger);
+        self.length = offset;
+        if !turns.is_empty() {
+            let _ = self.to_sync.send(ToSync { file: Arc::clone(&self.file), turns });
+        }
+        if self.length >= SEGMENT_BYTES
+            && let Ok(file) = create(&self.folder, self.segment + 1)
+        {
+            // The last lines of the old file may not have asked for it.
+            let _ = self.to_sync.send(ToSync { file: Arc::clone(&self.file), turns: Vec::new() });
+            (self.file, self.length) = (Arc::new(file), 0);
+            self.segment += 1;
+            self.shared.ledger().current = self.segment;
+        }
+    }
+
+    /// Appends whole lines or none.
+    fn append(&mut self, batch: &[Line]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(batch.iter().map(|line| line.bytes.len()).sum());
+        batch.iter().for_each(|line| bytes.extend_from_slice(&line.bytes));
+        let mut file = &*self.file;
+        file.write_all(&bytes).inspect_err(|_| {
+            // What was half written would spoil the next line.
+            let _ = file.set_len(self.length);
+        })
+    }
+}
+
+fn sync(inbox: &blocking::Receiver<ToSync>) {
+    while let Ok(first) = inbox.recv() {
+        std::thread::sleep(GROUP);
+        let mut groups = vec![first];
+        while let Ok(more) = inbox.try_recv() {
+            match groups.last_mut() {
+                Some(last) if Arc::ptr_eq(&last.file, &more.file) => last.turns.extend(more.turns),
+                _ => groups.push(more),
+            }
+        }
+        for group in groups {
+            let state = if group.file.sync_data().is_ok() { Durable::Yes } else { Durable::Failed };
+            for turn in group.turns {
+                turn.send_replace(state);
+            }
+        }
+    }
+}
+
+fn path(folder: &Path, segment: u64) -> PathBuf {
+    folder.join(format!("{segment:08}.jsonl"))
+}
+
+fn create(folder: &Path, segment: u64) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    let file = options.open(path(folder, segment))?;
+    // The file's name must outlive a crash too.
+    File::open(folder)?.sync_all()?;
+    Ok(file)
+}
+
+/// The numbers of the files of a folder, in order.
+pub(super) fn segments(folder: &Path) -> io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.parse::<u64>().ok());
+        numbers.extend(number);
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Shows every whole line of a file with its place, and cuts off what a crash has left after them.
+/// Returns how many bytes that were.
+pub(super) fn each_line(
+    folder: &Path,
+    segment: u64,
+    mut show: impl FnMut(&[u8], Location),
+) -> io::Result<u64> {
+    let path = path(folder, segment);
+    let mut reader = io::BufReader::with_capacity(1 << 20, File::open(&path)?);
+    let (mut offset, mut line) = (0, Vec::new());
+    loop {
+        line.clear();
+        let length = io::BufRead::read_until(&mut reader, b'\n', &mut line)? as u64;
+        if length == 0 {
+            return Ok(0);
+        }
+        if !line.ends_with(b"\n") {
+            OpenOptions::new().write(true).open(&path)?.set_len(offset)?;
+            return Ok(length);
+        }
+        show(&line, Location { segment, offset, length });
+        offset += length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::{oneshot, watch};
+
+    use super::{ConversationId, Durable, Journal, Line, each_line, segments};
+
+    fn line(conversation: u64, text: &str) -> Line {
+        let bytes = format!("{text}\n").into_bytes();
+        Line { conversation: ConversationId(conversation), bytes, written: None, durable: None }
+    }
+
+    #[test]
+    fn lines_come_back_by_conversation() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::start(folder.path(), 3).unwrap();
+        let (written, told) = oneshot::channel();
+        let (durable, state) = watch::channel(Durable::NotYet);
+        journal.append(line(1, "one"));
+        journal.append(line(2, "other"));
+        journal.append(Line { written: Some(written), durable: Some(durable), ..line(1, "two") });
+        assert_eq!(told.blocking_recv(), Ok(true));
+        journal.finish();
+        assert_eq!(*state.borrow(), Durable::Yes);
+        assert_eq!(journal.read(ConversationId(1)).unwrap(), b"one\ntwo\n");
+        assert_eq!(journal.line_count(ConversationId(2)), 1);
+    }
+
+    #[test]
+    fn a_cut_line_is_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("00000007.jsonl"), "{\"a\":1}\n{\"b\"").unwrap();
+        assert_eq!(segments(folder.path()).unwrap(), [7]);
+        let mut lines = Vec::new();
+        let cut = each_line(folder.path(), 7, |line, _| lines.push(line.to_vec())).unwrap();
+        assert_eq!((cut, lines), (4, vec![b"{\"a\":1}\n".to_vec()]));
+        assert_eq!(std::fs::read(folder.path().join("00000007.jsonl")).unwrap(), b"{\"a\":1}\n");
+    }
+}

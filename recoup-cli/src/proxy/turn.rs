@@ -1,0 +1,163 @@
+//! A turn under way: from its request to the end of its answer. It ends exactly once; one that is
+//! dropped was left by its client.
+
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use recoup::importers::recoup_proxy::{Api, End, Entry, Problem};
+use recoup::rollout::interleave::Delivered;
+use recoup::verdict::Actor;
+use serde_json::value::RawValue;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use super::Proxy;
+use super::answer::{Answer, NoAnswer};
+use super::conversations::{Durable, Place, Shown};
+use super::fingerprint::{self, Fingerprint};
+use super::journal::Line;
+
+/// A turn that was begun.
+pub(super) struct Turn {
+    pub proxy: Arc<Proxy>,
+    pub api: Api,
+    pub place: Place,
+    pub scope: Fingerprint,
+    /// Number of the request's last message.
+    pub last: Option<u32>,
+    pub actor: Actor,
+    pub ending: Arc<Ending>,
+    pub started: Instant,
+    pub permit: Option<OwnedSemaphorePermit>,
+    /// Whether it has ended.
+    pub ended: bool,
+}
+
+impl Turn {
+    /// Ends it with what came of it. After this the client may ask again at once.
+    pub(super) fn finish(mut self, result: Result<Answer, Failure>) {
+        self.end(result);
+    }
+
+    fn end(&mut self, result: Result<Answer, Failure>) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let proxy = Arc::clone(&self.proxy);
+        let (answer, failure) = match result {
+            Ok(answer) => (answer, None),
+            Err(failure) => (Answer::default(), Some(failure)),
+        };
+        let shown: Vec<Vec<Shown>> = answer
+            .alternatives
+            .iter()
+            .map(|alternative| alternative.iter().map(|raw| show(self.api, raw)).collect())
+            .collect();
+        let (durable, state) = watch::channel(Durable::NotYet);
+        let first = {
+            let mut conversations = proxy.conversations();
+            let now = proxy.now_millis();
+            let id = answer.id.as_deref();
+            let first = conversations.answer(self.place.id, self.last, &shown, id, self.scope, now);
+            conversations.wait(self.place.id, state);
+            first
+        };
+        let problem = failure.as_ref().map(|failure| Problem {
+            code: failure.code.into(),
+            message: Cow::Borrowed(failure.message.as_str()),
+        });
+        let end = End {
+            conversation: Cow::Borrowed(&self.place.name),
+            request: self.place.request,
+            at: proxy.timestamp().into(),
+            first,
+            answers: answer.alternatives.iter().map(|raws| raws.iter().map(|raw| &**raw).collect()).collect(),
+            call: failure.is_none().then(|| Box::new(answer.call.clone())),
+            error: problem,
+            seconds: (self.started.elapsed().as_micros() as f64) / 1e6,
+        };
+        proxy.append(Line {
+            conversation: self.place.id,
+            bytes: Entry::End(end).to_line().unwrap_or_default(),
+            written: None,
+            durable: Some(durable),
+        });
+        proxy.metrics.whole.count(self.started.elapsed());
+        self.ending.answered(&proxy, failure.is_none().then_some(self.actor));
+        if self.actor == Actor::Teacher && failure.is_none() {
+            proxy.metrics.teacher_turns.fetch_add(1, Ordering::Relaxed);
+        }
+        self.permit = None;
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(Err(Failure::new("client-gone", "the client left before the end of the answer")));
+        }
+    }
+}
+
+/// How a request ends: known once its answer has ended and its label, where one was wanted, is settled.
+pub(super) struct Ending(Mutex<(Delivered, u8)>);
+
+impl Ending {
+    /// `label` says whether one is wanted.
+    pub(super) fn new(label: bool) -> Self {
+        Self(Mutex::new((Delivered::default(), 1 + u8::from(label))))
+    }
+
+    /// The answer has ended; nobody acted where it failed.
+    fn answered(&self, proxy: &Proxy, actor: Option<Actor>) {
+        self.part(proxy, |delivered| match actor {
+            Some(actor) => delivered.took(actor),
+            None => delivered.is_aborted = true,
+        });
+    }
+
+    /// The label is settled.
+    pub(super) fn labelled(&self, proxy: &Proxy, is_there: bool) {
+        self.part(proxy, |delivered| delivered.missing += u64::from(!is_there));
+    }
+
+    fn part(&self, proxy: &Proxy, change: impl FnOnce(&mut Delivered)) {
+        let (delivered, open) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        change(delivered);
+        *open = open.saturating_sub(1);
+        if *open == 0 {
+            proxy.metrics.ended(delivered.outcome());
+        }
+    }
+}
+
+/// Why a turn has no answer.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl Failure {
+    pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl From<NoAnswer> for Failure {
+    fn from(why: NoAnswer) -> Self {
+        let code = match &why {
+            NoAnswer::Cut => "upstream-cut",
+            NoAnswer::Upstream(_) => "upstream-error",
+            NoAnswer::Form(_) => "upstream-form",
+        };
+        Self::new(code, why.to_string())
+    }
+}
+
+/// What conversations look at of a message.
+pub(super) fn show(api: Api, raw: &RawValue) -> Shown {
+    let (fingerprint, answer) = fingerprint::message(api, raw);
+    Shown { fingerprint, answer, particular: answer && fingerprint::is_particular(raw) }
+}

@@ -1,0 +1,156 @@
+//! The proxy between a client and a scripted upstream: what the client gets, and what is recorded.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+
+/// Recording: conversations, branches, outcomes.
+mod record;
+
+/// A proxy at a free port; killed at the end unless it was stopped.
+pub struct Proxy {
+    child: Child,
+    pub address: String,
+}
+
+impl Proxy {
+    pub fn start(bench: &Bench, more: &[&str]) -> Self {
+        Self::start_with(bench, more, &[])
+    }
+
+    pub fn start_with(bench: &Bench, more: &[&str], environment: &[(&str, &str)]) -> Self {
+        let arguments = [&["proxy", "--port", "0", "--json", "--threads", "2"][..], more].concat();
+        let mut command = bench.command(&arguments);
+        command.envs(environment.iter().copied());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+        Self { child, address }
+    }
+
+    /// Asks it to end; returns what it says last.
+    pub fn stop(mut self) -> Value {
+        let pid = self.child.id().to_string();
+        assert!(std::process::Command::new("kill").arg(&pid).status().unwrap().success());
+        let mut said = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        serde_json::from_str(said.lines().last().unwrap()).unwrap()
+    }
+
+    /// Kills it, as a crash would.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Sends bytes on a new connection; returns head and body of the answer.
+    pub fn send(&self, request: &[u8]) -> (String, Vec<u8>) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(request).unwrap();
+        read_answer(stream)
+    }
+
+    pub fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
+        let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\n{lines}Content-Length: {}\r\n\r\n",
+            self.address,
+            body.len()
+        );
+        let (head, body) = self.send(&[head.as_bytes(), body].concat());
+        Got { status: status(&head), head, body }
+    }
+
+    pub fn get(&self, path: &str) -> Got {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        let (head, body) = self.send(head.as_bytes());
+        Got { status: status(&head), head, body }
+    }
+
+    /// The value of a line of `/metrics`.
+    pub fn metric(&self, name: &str) -> u64 {
+        let text = String::from_utf8(self.get("/metrics").body).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in\n{text}")).parse().unwrap()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a client got.
+pub struct Got {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Got {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}", self.text()))
+    }
+
+    pub fn text(&self) -> String {
+        format!("{}\n{}", self.head, String::from_utf8_lossy(&self.body))
+    }
+}
+
+fn status(head: &str) -> u16 {
+    head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
+}
+
+/// Reads an answer to its end, chunks put together.
+pub fn read_answer(mut stream: TcpStream) -> (String, Vec<u8>) {
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else {
+        return (String::from_utf8_lossy(&answer).into_owned(), Vec::new());
+    };
+    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+    let body = answer[end + 4..].to_vec();
+    if head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        return (head, unchunked(&body));
+    }
+    (head, body)
+}
+
+fn unchunked(mut body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some(end) = body.windows(2).position(|window| window == b"\r\n") {
+        let length = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
+        let Some(chunk) = body.get(end + 2..end + 2 + length) else { break };
+        out.extend_from_slice(chunk);
+        body = body.get(end + 4 + length..).unwrap_or_default();
+    }
+    out
+}
+
+/// A chat request of a history.
+pub fn chat(messages: &[Value]) -> Vec<u8> {
+    json!({ "model": "toy", "messages": messages, "temperature": 0.5 }).to_string().into_bytes()
+}
+
+pub fn user(text: &str) -> Value {
+    json!({ "role": "user", "content": text })
+}
+
+pub fn assistant(text: &str) -> Value {
+    json!({ "role": "assistant", "content": text })
+}
+
+/// The runs of the project, with their messages.
+pub fn runs(bench: &Bench) -> Vec<Value> {
+    let rows = bench.json_lines(&["ls", "--json"]);
+    rows.iter().map(|row| bench.json(&["show", row["id"].as_str().unwrap(), "--json"], 0)).collect()
+}
