@@ -57,7 +57,7 @@ def words():
 
 
 CORPUS.mkdir(parents=True, exist_ok=True)
-formats = sorted(folder.name for folder in FIXTURES.iterdir() if folder.is_dir())
+formats = sorted(folder.name for folder in FIXTURES.iterdir() if folder.is_dir() and folder.name != "writers")
 for number, name in enumerate(formats):
     for file in small_files(FIXTURES / name):
         add(number, file)

@@ -8,9 +8,10 @@ use serde_json::value::RawValue;
 
 use super::RecordError;
 use super::data_url;
+use super::dialect::image_url;
 use super::function_call::tool_call;
 use super::object::Object;
-use super::openai_chat::image_url;
+
 use super::value::{elements, text};
 use crate::id::Hash;
 use crate::json::Json;

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
+use super::dialect::push_messages;
 use super::object::{Object, missing};
-use super::openai_chat::{emit_losses, push_messages, take_tools};
+use super::openai_chat::{emit_losses, take_tools};
 use super::slice::{self, RawRecord, Stop};
 use super::value::{json_object, value};
 use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row, who_and_when};

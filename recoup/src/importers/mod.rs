@@ -11,6 +11,7 @@
 
 mod beside;
 pub(crate) mod data_url;
+mod dialect;
 mod function_call;
 mod harness_message;
 mod instance;

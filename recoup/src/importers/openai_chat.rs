@@ -6,8 +6,6 @@
 //! names, the deprecated `function_call`, a training `weight`. A row of two answers to one context is a
 //! tree ([`preference`]).
 
-mod content;
-mod message;
 mod preference;
 mod tools;
 
@@ -17,9 +15,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-pub(super) use self::content::image_url;
-pub(super) use self::message::push_messages;
 pub(super) use self::tools::tools;
+use super::dialect::push_messages;
 use super::object::{Object, Text, missing};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Layout, Outline, Probe, Scoring, Shape, Sink, Source, row};

@@ -6,8 +6,9 @@
 
 use std::collections::BTreeSet;
 
+use super::dialect::push_messages;
 use super::object::{Object, missing};
-use super::openai_chat::{emit_losses, is_conversation, push_messages};
+use super::openai_chat::{emit_losses, is_conversation};
 use super::slice::{self, RawRecord, Stop};
 use super::value::json_object;
 use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source, row};

@@ -145,8 +145,8 @@ impl Tree {
                 parent
             }
         };
-        for key in &line.aside.left {
-            self.lose(&format!("message.content.{key}"), "no part of a record holds it");
+        for (field, reason) in &line.aside.lost {
+            self.lose(field, reason);
         }
         self.node_of.insert(index, node);
         self.last[chain] = node;

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use crate::id::Hash;
 use crate::importers::RecordError;
-use crate::importers::data_url;
-use crate::importers::function_call::called;
-use crate::importers::object::{Object, wrong_type};
-use crate::importers::value::{elements, json_object, text, text_or_source};
+use crate::importers::dialect::{Aside, anthropic_blocks};
+use crate::importers::object::Object;
+use crate::importers::value::json_object;
 use crate::json::Json;
-use crate::trajectory::{Part, ToolResult, Usage};
+use crate::trajectory::{Part, Usage};
 
 /// A line, read.
 #[derive(Debug)]
@@ -37,15 +35,6 @@ pub(super) struct Line {
     /// Whatever else the line and its message say.
     pub(super) rest: BTreeMap<String, Json>,
     pub(super) aside: Aside,
-}
-
-/// What a message's content holds beside its parts.
-#[derive(Debug, Default)]
-pub(super) struct Aside {
-    /// Bytes of its images and documents.
-    pub(super) media: BTreeMap<Hash, Vec<u8>>,
-    /// Members of content blocks that no part can hold.
-    pub(super) left: Vec<String>,
 }
 
 /// A message, or one block of it.
@@ -127,7 +116,7 @@ impl Message {
             // What the harness itself puts in the model's place has this name.
             error: error || model.as_deref() == Some("<synthetic>"),
             model,
-            parts: parts(fields.required("content")?, aside)?,
+            parts: anthropic_blocks(fields.required("content")?, aside)?,
             stop_reason: fields.optional("stop_reason")?,
             usage,
         };
@@ -146,65 +135,6 @@ fn usage(tokens: &mut Object<'_>) -> Result<Usage, RecordError> {
         [tokens.optional("input_tokens")?, tokens.optional("cache_creation_input_tokens")?];
     let input = input.into_iter().flatten().fold(cached, u64::saturating_add);
     Ok(Usage { input, output: tokens.optional("output_tokens")?.unwrap_or(0), cached, reasoning: 0 })
-}
-
-/// The parts of a content: a text, or a list of blocks. A block of a kind that recoup does not know,
-/// or that is no object, is carried as it stands.
-fn parts(content: &RawValue, aside: &mut Aside) -> Result<Vec<Part>, RecordError> {
-    if let Some(text) = text(content) {
-        return Ok(vec![Part::text(text)]);
-    }
-    let blocks =
-        elements(content).ok_or_else(|| wrong_type("message.content", "a text or a list of blocks"))?;
-    Ok(blocks.into_iter().map(|block| part(block, aside).unwrap_or_else(|| opaque(block))).collect())
-}
-
-fn opaque(block: &RawValue) -> Part {
-    let kind = Object::of(block).and_then(|mut fields| fields.text("type"));
-    Part::Opaque { kind: kind.unwrap_or_else(|| "block".to_owned()), raw: block.get().to_owned() }
-}
-
-/// A block, or `None` where it is not what its type says.
-fn part(block: &RawValue, aside: &mut Aside) -> Option<Part> {
-    let mut fields = Object::of(block)?;
-    let kind = fields.text("type")?;
-    let part = match kind.as_str() {
-        "text" => Part::text(fields.text("text")?),
-        "thinking" => {
-            Part::Reasoning { text: fields.text("thinking")?, signature: fields.optional("signature").ok()? }
-        }
-        "tool_use" => {
-            let call_id = fields.optional("id").ok()?;
-            Part::ToolCall(called(call_id, fields.text("name")?, Some(fields.take("input")?)))
-        }
-        "tool_result" => Part::ToolResult(ToolResult {
-            call_id: fields.optional("tool_use_id").ok()?,
-            parts: fields.take("content").map(|content| result_parts(content, aside)).unwrap_or_default(),
-            is_error: fields.optional("is_error").ok()?,
-            exit_code: None,
-        }),
-        "image" | "document" => medium(&mut fields.object("source"), &kind, aside)?,
-        _ => return None,
-    };
-    aside.left.extend(fields.keys().map(str::to_owned));
-    Some(part)
-}
-
-/// An image or a document: bytes in the trace, or a URL.
-fn medium(source: &mut Object<'_>, kind: &str, aside: &mut Aside) -> Option<Part> {
-    match source.text("type")?.as_str() {
-        "base64" => data_url::encoded(&source.text("media_type")?, &source.text("data")?, &mut aside.media),
-        "url" => {
-            let mime = if kind == "image" { "image/*" } else { "application/octet-stream" };
-            Some(data_url::media(&source.text("url")?, mime, &mut aside.media))
-        }
-        _ => None,
-    }
-}
-
-/// A result's content is a text, a list of blocks, or (from some tools) anything else.
-fn result_parts(content: &RawValue, aside: &mut Aside) -> Vec<Part> {
-    parts(content, aside).unwrap_or_else(|_| vec![Part::text(text_or_source(content))])
 }
 
 #[cfg(test)]

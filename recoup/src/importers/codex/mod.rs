@@ -10,7 +10,6 @@
 //! session id is the run's native id: a file that grew is a new revision. Nobody scored these runs.
 
 mod event;
-mod item;
 mod session;
 
 use serde_json::value::RawValue;

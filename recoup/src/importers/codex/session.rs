@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::value::RawValue;
 
 use super::event::{Exit, Tokens};
-use super::item::Item;
 use crate::importers::RecordError;
+use crate::importers::dialect::{Aside, Item};
 use crate::importers::object::Object;
 use crate::importers::value::{json_object, text_or_source};
 use crate::json::Json;
@@ -109,11 +109,10 @@ impl Session {
     }
 
     pub(super) fn item(&mut self, raw: &RawValue, at: Option<String>) -> Result<(), RecordError> {
-        let mut left = Vec::new();
-        let item = Item::read(raw, &mut self.run.media, &mut left)?;
-        for key in left {
-            self.lose(key, "no part of a record holds it");
-        }
+        let mut aside = Aside::default();
+        let item = Item::read(raw, &mut aside)?;
+        self.run.media.extend(aside.media);
+        self.losses.extend(aside.lost);
         match item {
             Item::Message(role, parts) => {
                 self.open = None;

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{FORMAT, is_conversation, push_messages, take_tools};
+use super::{FORMAT, is_conversation, take_tools};
+use crate::importers::dialect::push_messages;
 use crate::importers::object::{Object, missing};
 use crate::importers::slice::Stop;
 use crate::importers::{Outline, RecordError, Scoring, row};

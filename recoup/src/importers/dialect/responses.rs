@@ -1,92 +1,82 @@
-//! One `response_item`: what the model read or wrote.
-
-use std::collections::BTreeMap;
+//! One item of OpenAI's Responses API, and of the session files that keep its items: what the model
+//! read or wrote. A response is several items; [`super::thread`] makes one message of them.
 
 use serde_json::value::RawValue;
 
-use crate::id::Hash;
+use super::content::content;
+use super::{Aside, opaque};
 use crate::importers::RecordError;
-use crate::importers::data_url;
 use crate::importers::function_call::called;
-use crate::importers::object::{Object, wrong_type};
+use crate::importers::object::{Object, missing, unknown_role};
 use crate::importers::value::{elements, text, text_or_source};
 use crate::trajectory::{Part, Role, ToolResult};
 
-/// The bytes of a run's media.
-type Bytes = BTreeMap<Hash, Vec<u8>>;
-
-/// A response item, read.
+/// An item, read.
 #[derive(Debug, PartialEq)]
-pub(super) enum Item {
+pub(in crate::importers) enum Item {
     /// A message of a role other than the model's.
     Message(Role, Vec<Part>),
     /// A piece of the model's response.
     Piece(Vec<Part>),
     /// A call's result.
     Output(ToolResult),
-    /// Something the model neither read nor wrote.
+    /// Of a kind that recoup does not read.
     Other(String),
 }
 
 impl Item {
-    /// Reads an item. `media` takes the bytes of its images, `left` the names of members that a record
-    /// does not hold.
-    pub(super) fn read(
-        raw: &RawValue,
-        media: &mut Bytes,
-        left: &mut Vec<String>,
-    ) -> Result<Self, RecordError> {
-        let mut fields = Object::parse(raw, "payload")?;
-        let kind: String = fields.required("type")?;
+    /// Reads an item.
+    ///
+    /// # Errors
+    /// When it is no object, or a member that its type demands is missing or of another type.
+    pub(in crate::importers) fn read(raw: &RawValue, aside: &mut Aside) -> Result<Self, RecordError> {
+        let mut fields = Object::parse(raw, "item")?;
+        // Messages come without a type where they stand in a request.
+        let kind = match fields.optional::<String>("type")? {
+            Some(kind) => kind,
+            None if fields.has("role") => "message".to_owned(),
+            None => return Err(missing("type")),
+        };
         let item = match kind.as_str() {
             "message" => {
-                let parts = contents(fields.required("content")?, media)?;
+                let parts = content(fields.required("content")?, aside)?;
                 match fields.required::<String>("role")?.as_str() {
                     "assistant" => Self::Piece(parts),
                     "user" => Self::Message(Role::User, parts),
-                    _ => Self::Message(Role::System, parts),
+                    "system" | "developer" => Self::Message(Role::System, parts),
+                    role => return Err(unknown_role("role", role)),
                 }
             }
-            "reasoning" => Self::Piece(reasoning(&mut fields, media)?),
+            "reasoning" => Self::Piece(reasoning(&mut fields)?),
             "function_call" | "custom_tool_call" => Self::Piece(vec![call(&mut fields)?]),
-            "function_call_output" | "custom_tool_call_output" => Self::Output(output(&mut fields, media)?),
-            // Run by the provider or by an older shell tool; carried whole, without a form of their own.
-            "local_shell_call" | "web_search_call" => {
-                return Ok(Self::Piece(vec![Part::Opaque { kind, raw: raw.get().to_owned() }]));
+            "function_call_output" | "custom_tool_call_output" => Self::Output(output(&mut fields, aside)?),
+            // What the program that holds the conversation answers to a provider's own tool.
+            kind if kind.ends_with("_call_output") => {
+                let call_id = fields.optional("call_id")?;
+                let parts = vec![opaque(kind, raw)];
+                return Ok(Self::Output(ToolResult { call_id, parts, is_error: None, exit_code: None }));
             }
+            // Run by the provider or by an older shell tool; carried whole, without a form of their own.
+            kind if kind.ends_with("_call") => return Ok(Self::Piece(vec![opaque(kind, raw)])),
             _ => return Ok(Self::Other(kind)),
         };
-        left.extend(fields.keys().map(|key| format!("{kind}.{key}")));
+        // The item's own id and state say nothing of the message.
+        fields.take("id");
+        fields.take_if("status", |raw| raw.get() == "\"completed\"");
+        aside.left(fields, &kind);
         Ok(item)
     }
 }
 
-fn contents(content: &RawValue, media: &mut Bytes) -> Result<Vec<Part>, RecordError> {
-    if let Some(text) = text(content) {
-        return Ok(vec![Part::text(text)]);
-    }
-    let items = elements(content).ok_or_else(|| wrong_type("content", "a text or a list of parts"))?;
-    let part = |raw: &RawValue| {
-        let mut fields = Object::parse(raw, "content[]")?;
-        let kind: String = fields.required("type")?;
-        if let Some(text) = fields.optional::<String>("text")? {
-            return Ok(Part::text(text));
-        }
-        Ok(match fields.text("image_url") {
-            Some(url) if kind == "input_image" => data_url::media(&url, "image/*", media),
-            _ => Part::Opaque { kind, raw: raw.get().to_owned() },
-        })
-    };
-    items.into_iter().map(part).collect()
-}
-
 /// The summary, or the full text where the provider shows it; the encrypted form is its seal.
-fn reasoning(fields: &mut Object<'_>, media: &mut Bytes) -> Result<Vec<Part>, RecordError> {
+fn reasoning(fields: &mut Object<'_>) -> Result<Vec<Part>, RecordError> {
     let shown = [fields.take("content"), fields.take("summary")];
-    let mut texts = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
     for content in shown.into_iter().flatten() {
         if texts.is_empty() {
-            texts = contents(content, media)?.iter().filter_map(Part::as_text).map(str::to_owned).collect();
+            let pieces = elements(content).unwrap_or_default().into_iter().filter_map(Object::of);
+            texts = pieces.filter_map(|mut piece| piece.text("text")).collect();
+            texts.extend(text(content).map(std::borrow::Cow::into_owned));
         }
     }
     let signature: Option<String> = fields.optional("encrypted_content")?;
@@ -107,7 +97,7 @@ fn call(fields: &mut Object<'_>) -> Result<Part, RecordError> {
 
 /// An output is a text, a list of contents, or `{content, success}`; a text may itself be JSON of
 /// `{output, metadata{exit_code}}`, whose exit code is read and whose text stays.
-fn output(fields: &mut Object<'_>, media: &mut Bytes) -> Result<ToolResult, RecordError> {
+fn output(fields: &mut Object<'_>, aside: &mut Aside) -> Result<ToolResult, RecordError> {
     let call_id = fields.optional("call_id")?;
     let raw: &RawValue = fields.required("output")?;
     let mut is_error = None;
@@ -116,7 +106,7 @@ fn output(fields: &mut Object<'_>, media: &mut Bytes) -> Result<ToolResult, Reco
             is_error = object.optional::<bool>("success")?.map(|success| !success);
             vec![Part::text(object.take("content").map_or_else(|| raw.get().to_owned(), text_or_source))]
         }
-        None => contents(raw, media)?,
+        None => content(raw, aside)?,
     };
     let text = parts.first().and_then(Part::as_text).unwrap_or_default();
     let exit_code = serde_json::from_str::<Object<'_>>(text).ok().and_then(|mut wrapped| {
@@ -130,12 +120,11 @@ fn output(fields: &mut Object<'_>, media: &mut Bytes) -> Result<ToolResult, Reco
 mod tests {
     use serde_json::value::RawValue;
 
-    use super::{Bytes, Item};
+    use super::{Aside, Item};
     use crate::trajectory::Part;
 
     fn item(text: &str) -> Item {
-        Item::read(&RawValue::from_string(text.to_owned()).unwrap(), &mut Bytes::new(), &mut Vec::new())
-            .unwrap()
+        Item::read(&RawValue::from_string(text.to_owned()).unwrap(), &mut Aside::default()).unwrap()
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
 
-use super::content::{content, result_parts};
+use super::content::content;
+use super::{Aside, spoken};
 use crate::importers::RecordError;
 use crate::importers::function_call::{function, tool_call};
 use crate::importers::object::{Object, missing, unknown_role, wrong_type};
@@ -20,19 +21,18 @@ pub(in crate::importers) fn push_messages(
     losses: &mut BTreeSet<Loss>,
 ) -> Result<(), RecordError> {
     run.nodes.reserve(messages.len());
+    let mut aside = Aside::default();
     for (index, message) in messages.into_iter().enumerate() {
-        let node = node(message, run, losses)
+        let node = node(message, &mut aside)
             .map_err(|error| RecordError::new(error.code, format!("messages[{index}]: {error}")))?;
         run.push(node);
     }
+    aside.settle(run, losses);
     Ok(())
 }
 
-fn node(
-    mut message: Object<'_>,
-    run: &mut Trajectory,
-    losses: &mut BTreeSet<Loss>,
-) -> Result<Node, RecordError> {
+/// One message.
+pub(super) fn node(mut message: Object<'_>, aside: &mut Aside) -> Result<Node, RecordError> {
     let word = message.text("role").ok_or_else(|| missing("role"))?;
     let role = match &*word {
         "system" | "developer" => Role::System,
@@ -42,12 +42,10 @@ fn node(
         _ => return Err(unknown_role("role", &word)),
     };
     let parts = match role {
-        Role::Tool => vec![result(&mut message, run, losses)?],
-        _ => spoken_parts(&mut message, run, losses)?,
+        Role::Tool => vec![result(&mut message, aside)?],
+        _ => spoken_parts(&mut message, aside)?,
     };
-    let name = message.text("name").filter(|name| !name.is_empty());
-    let mut node = Node::new(role, name.unwrap_or_else(|| role.as_str().to_owned()), parts);
-    node.occurrence.sampled = role == Role::Assistant;
+    let mut node = spoken(role, message.text("name"), parts);
     node.occurrence.at = message.text("timestamp");
     let mut rest = message.rest();
     if !matches!(&*word, "system" | "user" | "assistant" | "tool") {
@@ -58,11 +56,7 @@ fn node(
 }
 
 /// Reasoning, content, refusal and calls, in the order in which a model writes them.
-fn spoken_parts(
-    message: &mut Object<'_>,
-    run: &mut Trajectory,
-    losses: &mut BTreeSet<Loss>,
-) -> Result<Vec<Part>, RecordError> {
+fn spoken_parts(message: &mut Object<'_>, aside: &mut Aside) -> Result<Vec<Part>, RecordError> {
     let mut parts = Vec::new();
     let mut seen = None;
     for key in ["reasoning_content", "reasoning", "thinking"] {
@@ -73,13 +67,13 @@ fn spoken_parts(
         }
     }
     if let Some(raw) = message.take("content") {
-        content(raw, &mut parts, run, losses)?;
+        parts.extend(content(raw, aside)?);
     }
     if let Some(refusal) = message.text("refusal") {
         parts.push(Part::Opaque { kind: "refusal".to_owned(), raw: refusal });
     }
     for raw in message.list("tool_calls").unwrap_or_default() {
-        parts.push(call(raw, &run.source.format, losses)?);
+        parts.push(call(raw, aside)?);
     }
     if message.get("function_call").is_some_and(is_object) {
         let call = function(&mut message.object("function_call"), None);
@@ -88,26 +82,21 @@ fn spoken_parts(
     Ok(parts)
 }
 
-fn call(raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Result<Part, RecordError> {
+fn call(raw: &RawValue, aside: &mut Aside) -> Result<Part, RecordError> {
     let mut call = Object::parse(raw, "tool_calls[]")?;
     let part = tool_call(&mut call).ok_or_else(|| missing("tool_calls[].function.name"))?;
     for key in call.keys() {
-        let field = format!("message.tool_calls[].{key}");
-        losses.insert(Loss::new(format, field, "a call has no place for it"));
+        aside.lose(format!("message.tool_calls[].{key}"), "a call has no place for it");
     }
     Ok(Part::ToolCall(part))
 }
 
-fn result(
-    message: &mut Object<'_>,
-    run: &mut Trajectory,
-    losses: &mut BTreeSet<Loss>,
-) -> Result<Part, RecordError> {
+fn result(message: &mut Object<'_>, aside: &mut Aside) -> Result<Part, RecordError> {
     let call_id = message.text("tool_call_id");
     let is_error = message.read("is_error");
     let parts = match message.take("content") {
         Some(raw) if is_object(raw) => vec![Part::text(raw.get())],
-        Some(raw) => result_parts(raw, run, losses)?,
+        Some(raw) => content(raw, aside)?,
         None => Vec::new(),
     };
     if message.get("tool_calls").is_some_and(is_array) {

@@ -1,0 +1,112 @@
+//! An envelope: the request, response or state that messages came in.
+//!
+//! What it says besides them stays in the object for the caller, except what says how the answer was
+//! made (model, tokens, reason of the end), which becomes the [`Call`] of the answer.
+
+use super::thread::Thread;
+use super::{Aside, Dialect, anthropic, gemini, spoken, usage};
+use crate::importers::RecordError;
+use crate::importers::object::Object;
+use crate::importers::value::{elements, is_array, is_object, text};
+use crate::trajectory::{Call, Part, Role};
+
+/// Takes the messages out of an object that holds some; false where it holds none, and stays whole.
+///
+/// # Errors
+/// When a message cannot be read, with its place.
+pub(super) fn open(
+    object: &mut Object<'_>,
+    thread: &mut Thread,
+    dialect: Option<Dialect>,
+    speaker: Role,
+    aside: &mut Aside,
+) -> Result<bool, RecordError> {
+    // Messages in their own right, which may have members of these names.
+    if object.has("role") || object.has("lc") {
+        return Ok(false);
+    }
+    for (key, dialect, speaker) in [
+        ("messages", dialect, speaker),
+        ("contents", Some(Dialect::Gemini), Role::User),
+        ("input", dialect.or(Some(Dialect::Responses)), Role::User),
+    ] {
+        let Some(raw) = object.get(key).filter(|raw| is_array(raw) || text(raw).is_some()) else { continue };
+        object.take(key);
+        instructions(object, thread, aside)?;
+        match elements(raw) {
+            Some(list) => thread.add_all(&list, key, dialect, speaker, aside)?,
+            None => thread.add(raw, dialect, speaker, aside)?,
+        }
+        return Ok(true);
+    }
+    answer(object, thread, aside)
+}
+
+/// Takes out what a model is told apart from the messages.
+fn instructions(object: &mut Object<'_>, thread: &mut Thread, aside: &mut Aside) -> Result<(), RecordError> {
+    for key in ["system", "instructions", "systemInstruction", "system_instruction"] {
+        let Some(raw) = object.get(key) else { continue };
+        let parts = if is_object(raw) {
+            gemini::parts(Object::parse(raw, key)?, aside)?
+        } else if is_array(raw) || text(raw).is_some_and(|text| !text.is_empty()) {
+            anthropic::blocks(raw, aside)?
+        } else {
+            continue;
+        };
+        object.take(key);
+        thread.extend(vec![spoken(Role::System, None, parts)]);
+    }
+    Ok(())
+}
+
+/// Takes out the answer that a response of a provider holds. Of several the first counts.
+fn answer(object: &mut Object<'_>, thread: &mut Thread, aside: &mut Aside) -> Result<bool, RecordError> {
+    for (key, inner, dialect) in [
+        ("choices", "message", None),
+        ("candidates", "content", Some(Dialect::Gemini)),
+        ("generations", "message", Some(Dialect::LangChain)),
+    ] {
+        let Some(mut list) = object.get(key).and_then(elements) else { continue };
+        if let [only] = list.as_slice()
+            && let Some(nested) = elements(only)
+        {
+            list = nested;
+        }
+        let Some(mut first) = list.first().and_then(|raw| Object::of(raw)) else { continue };
+        let Some(message) = first.take(inner) else { continue };
+        object.take(key);
+        if list.len() > 1 {
+            aside.lose(key, "of several answers the first is kept");
+        }
+        thread.add(message, dialect, Role::Assistant, aside)?;
+        let finish_reason = ["finish_reason", "finishReason"].into_iter().find_map(|key| first.text(key));
+        made(object, finish_reason, thread, aside);
+        first.take("index");
+        aside.left(first, key);
+        return Ok(true);
+    }
+    let Some(items) = object.get("output").and_then(elements) else { return Ok(false) };
+    object.take("output");
+    thread.add_all(&items, "output", Some(Dialect::Responses), Role::Assistant, aside)?;
+    let reason = object.object("incomplete_details").text("reason");
+    let finish_reason = reason.or_else(|| object.text("status"));
+    made(object, finish_reason, thread, aside);
+    Ok(true)
+}
+
+/// Says on the answer how it was made.
+fn made(object: &mut Object<'_>, finish_reason: Option<String>, thread: &mut Thread, aside: &mut Aside) {
+    let Some(node) = thread.answered() else { return };
+    let mut call = node.occurrence.call.take().map_or_else(Call::default, |call| *call);
+    let model = ["model", "modelVersion", "model_version"].into_iter().find_map(|key| object.text(key));
+    call.model = call.model.or(model);
+    call.finish_reason = call.finish_reason.or(finish_reason);
+    for key in ["usage", "usageMetadata", "usage_metadata"] {
+        let mut tokens = object.object(key);
+        call.usage = call.usage.or(usage(&mut tokens));
+        aside.left(tokens, key);
+    }
+    if call != Call::default() {
+        node.occurrence.call = Some(Box::new(call));
+    }
+}
