@@ -27,23 +27,33 @@ mod table;
 mod value;
 
 mod adp;
+mod agenterrorbench;
 mod agentrx;
 pub(crate) mod atif;
+mod bfcl;
 mod claude_code;
 mod codex;
+mod harbor;
 mod inspect;
 mod labelled_chat;
 mod mini_swe_agent;
 mod nebius;
+mod nemo_gym;
 mod openai_chat;
 mod openhands;
+mod openhands_v1;
 mod react_text;
 mod reflexion;
 mod sharegpt;
 mod swe_agent;
 mod tau2;
 mod tau_bench;
+mod terminal_bench;
 mod toolbench;
+mod tracertraj;
+mod trail;
+mod trajerrbench;
+mod verifiers;
 mod webvoyager;
 mod who_and_when;
 
@@ -76,13 +86,24 @@ pub trait Importer: Sync {
 /// Every format, the most particular first: the first that recognizes a file reads it.
 pub const IMPORTERS: &[&dyn Importer] = &[
     &inspect::Inspect,
+    &inspect::InspectScout,
+    &harbor::Harbor,
+    &terminal_bench::TerminalBench,
+    &nemo_gym::NemoGym,
+    &verifiers::Verifiers,
+    &bfcl::Bfcl,
     &tau2::Tau2,
     &tau_bench::TauBench,
     &agentrx::AgentRx,
+    &agenterrorbench::AgentErrorBench,
+    &trajerrbench::TrajErrBench,
+    &trail::Trail,
+    &tracertraj::TracerTraj,
     &who_and_when::WhoAndWhen,
     &toolbench::ToolBench,
     &atif::Atif,
     &swe_agent::SweAgent,
+    &openhands_v1::OpenHandsV1,
     &openhands::OpenHands,
     &nebius::Nebius,
     &adp::Adp,
