@@ -9,8 +9,10 @@ mod message;
 mod model_event;
 mod sample;
 mod score;
+mod scout;
 
 use self::log::Log;
+pub(super) use self::scout::InspectScout;
 use super::slice::{self, Layout};
 use super::source::Members;
 use super::{Event, ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source};

@@ -27,17 +27,22 @@ mod table;
 mod value;
 
 mod adp;
+mod agenterrorbench;
 mod agentrx;
 pub(crate) mod atif;
+mod bfcl;
 mod claude_code;
 mod codex;
+mod harbor;
 mod inspect;
 mod labelled_chat;
 pub mod mapped;
 mod mini_swe_agent;
 mod nebius;
+mod nemo_gym;
 mod openai_chat;
 mod openhands;
+mod openhands_v1;
 mod react_text;
 pub mod recoup_proxy;
 mod reflexion;
@@ -46,7 +51,12 @@ mod spans;
 mod swe_agent;
 mod tau2;
 mod tau_bench;
+mod terminal_bench;
 mod toolbench;
+mod tracertraj;
+mod trail;
+mod trajerrbench;
+mod verifiers;
 mod webvoyager;
 mod who_and_when;
 
@@ -101,13 +111,24 @@ pub const IMPORTERS: &[&dyn Importer] = &[
     &spans::OpenInference,
     &spans::OtelGenAi,
     &spans::Langfuse,
+    &inspect::InspectScout,
+    &harbor::Harbor,
+    &terminal_bench::TerminalBench,
+    &nemo_gym::NemoGym,
+    &verifiers::Verifiers,
+    &bfcl::Bfcl,
     &tau2::Tau2,
     &tau_bench::TauBench,
     &agentrx::AgentRx,
+    &agenterrorbench::AgentErrorBench,
+    &trajerrbench::TrajErrBench,
+    &trail::Trail,
+    &tracertraj::TracerTraj,
     &who_and_when::WhoAndWhen,
     &toolbench::ToolBench,
     &atif::Atif,
     &swe_agent::SweAgent,
+    &openhands_v1::OpenHandsV1,
     &openhands::OpenHands,
     &nebius::Nebius,
     &adp::Adp,

@@ -5,7 +5,7 @@
 
 mod event;
 mod model_response;
-mod outcome;
+pub(super) mod outcome;
 
 use serde_json::value::RawValue;
 
