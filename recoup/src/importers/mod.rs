@@ -14,6 +14,7 @@ pub(crate) mod data_url;
 mod dialect;
 mod function_call;
 mod harness_message;
+mod histories;
 mod instance;
 mod object;
 mod probe;
@@ -27,14 +28,17 @@ mod value;
 
 mod adp;
 mod agentrx;
+mod anthropic_messages;
 pub(crate) mod atif;
 mod claude_code;
 mod codex;
+mod gemini;
 mod inspect;
 mod labelled_chat;
 mod mini_swe_agent;
 mod nebius;
 mod openai_chat;
+mod openai_responses;
 mod openhands;
 mod react_text;
 mod reflexion;
@@ -89,6 +93,9 @@ pub const IMPORTERS: &[&dyn Importer] = &[
     &codex::Codex,
     &claude_code::ClaudeCode,
     &webvoyager::WebVoyager,
+    &gemini::Gemini,
+    &openai_responses::OpenAiResponses,
+    &anthropic_messages::AnthropicMessages,
     &labelled_chat::LabelledChat,
     &mini_swe_agent::MiniSweAgent,
     &sharegpt::ShareGpt,
