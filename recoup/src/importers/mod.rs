@@ -14,6 +14,7 @@ pub(crate) mod data_url;
 mod dialect;
 mod function_call;
 mod harness_message;
+mod histories;
 mod instance;
 mod object;
 mod probe;
@@ -29,11 +30,13 @@ mod value;
 mod adp;
 mod agenterrorbench;
 mod agentrx;
+mod anthropic_messages;
 pub(crate) mod atif;
 mod bfcl;
 mod claude_code;
 mod codex;
 mod harbor;
+mod gemini;
 mod inspect;
 mod labelled_chat;
 pub mod mapped;
@@ -41,6 +44,7 @@ mod mini_swe_agent;
 mod nebius;
 mod nemo_gym;
 mod openai_chat;
+mod openai_responses;
 mod openhands;
 mod openhands_v1;
 mod react_text;
@@ -136,6 +140,9 @@ pub const IMPORTERS: &[&dyn Importer] = &[
     &codex::Codex,
     &claude_code::ClaudeCode,
     &webvoyager::WebVoyager,
+    &gemini::Gemini,
+    &openai_responses::OpenAiResponses,
+    &anthropic_messages::AnthropicMessages,
     &labelled_chat::LabelledChat,
     &mini_swe_agent::MiniSweAgent,
     &sharegpt::ShareGpt,

@@ -15,7 +15,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-pub(super) use self::tools::tools;
+pub(super) use self::tools::{tool, tools};
 use super::dialect::push_messages;
 use super::object::{Object, Text, missing};
 use super::slice::{self, RawRecord, Stop};
