@@ -393,6 +393,22 @@ pub(crate) struct ImportArgs {
     /// Say who would take each file and why, what it would give and what would be lost, and stop
     #[arg(long, conflicts_with = "dry_run")]
     pub explain: bool,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+/// Following a folder.
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Follow the folders and import what is new or has grown, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["dry_run", "explain"], help_heading = "Watching")]
+    pub watch: bool,
+    /// Time between two looks; a file is read when it has not changed for as long
+    #[arg(long, requires = "watch", value_name = "TIME", value_parser = humantime::parse_duration, default_value = "2s", help_heading = "Watching")]
+    pub interval: Duration,
+    /// Time after which to end [default: never]
+    #[arg(long = "for", requires = "watch", value_name = "TIME", value_parser = humantime::parse_duration, help_heading = "Watching")]
+    pub during: Option<Duration>,
 }
 
 /// How outcomes are read or attached.

@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::answers::{
     Blind, CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled,
-    Listed, ModelAnswer, NumberedAnswer, Played, Proxied, Proxying, Questioned, ReplayPlanned, Replayed,
-    Reviewed, RoundCollected, RoundPlan, Serving, Shown,
+    Listed, Look, ModelAnswer, NumberedAnswer, Played, Proxied, Proxying, Questioned, ReplayPlanned, Replayed,
+    Reviewed, RoundCollected, RoundPlan, Serving, Shown, Watched,
 };
 use crate::artifact::{Artifact, Body, pretty};
 use crate::evaluation::attribution::Attribution;
@@ -110,6 +110,8 @@ fn the_schemas_are_those_of_the_types() {
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
         ("explanation", schema::<Explanation>()),
+        ("look", schema::<Look<'_>>()),
+        ("watched", artifact::<Watched>()),
         ("error", schema::<Failed<'_>>()),
     ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas");

@@ -2,6 +2,7 @@
 
 mod explain;
 mod map;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,9 +12,10 @@ use recoup::answers::{Formats, Found};
 use recoup::artifact::Artifact;
 use recoup::importers::mapped::Mapping;
 use recoup::importers::{
-    IMPORTERS, ImportOptions, Importer, Source, SourceProblem, detect_among, sources_from_paths,
+    IMPORTERS, ImportOptions, Importer, Source, SourceProblem, detect_among, wanted_sources,
 };
 use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig, Selection, Summary};
+use recoup::store::Store;
 
 use super::project;
 use crate::Ended;
@@ -41,6 +43,9 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
         printer.line(map::TEMPLATE.trim_end());
         return Ok(Ended::Done);
     }
+    if flags.watch.watch {
+        return watch::watch(flags, settings, printer);
+    }
     let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
     if flags.explain {
         return Ok(explain::explain(&input, printer));
@@ -50,10 +55,7 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
         return Ok(Ended::Done);
     }
     input.require_runs()?;
-    let mut store = project::create_or_open(settings)?;
-    if settings.is_split_strict(&flags.split) {
-        store.make_split_strict()?;
-    }
+    let mut store = open_store(flags, settings)?;
     let now = now();
     let importers = input.importers();
     let config = input.config(&now, settings, Path::new(""), &importers);
@@ -72,6 +74,15 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
     Ok(ended(&imported))
 }
 
+/// The project, with the split that the flags ask for.
+fn open_store(flags: &ImportArgs, settings: &Settings) -> Result<Store, Failure> {
+    let mut store = project::create_or_open(settings)?;
+    if settings.is_split_strict(&flags.split) {
+        store.make_split_strict()?;
+    }
+    Ok(store)
+}
+
 /// What the user named, opened, and how to read it.
 pub(crate) struct Input {
     /// Files and archive members.
@@ -87,6 +98,24 @@ pub(crate) struct Input {
 impl Input {
     /// Opens paths (`-` for standard input) and the outcome file.
     pub(crate) fn open(paths: &[String], flags: &OutcomeArgs, settings: &Settings) -> Result<Self, Failure> {
+        let mut input = Self::unopened(flags, settings)?;
+        let (stdin, named): (Vec<String>, Vec<String>) = paths.iter().cloned().partition(|path| path == "-");
+        input.find(&named, settings, &mut |_| true);
+        if !stdin.is_empty() {
+            let source = Source::from_reader("-", std::io::stdin().lock(), input.options.clone())
+                .map_err(|error| Failure::machine("cannot read standard input", &error))?;
+            let unpacked = source.unpacked();
+            let (members, bad) =
+                unpacked.map_err(|error| Failure::machine("cannot read standard input", &error))?;
+            input.sources.extend(members);
+            input.problems.extend(bad);
+        }
+        input.require_paths()?;
+        Ok(input)
+    }
+
+    /// How to read, without anything to read yet.
+    fn unopened(flags: &OutcomeArgs, settings: &Settings) -> Result<Self, Failure> {
         let options = settings.import_options(flags);
         let mapping = match &flags.map {
             Some(path) => Some((path.clone(), map::read(path)?)),
@@ -96,23 +125,26 @@ impl Input {
             None => Vec::new(),
             Some(path) => outcome_lines(path, options.scoring.success_at)?,
         };
-        let (stdin, named): (Vec<String>, Vec<String>) = paths.iter().cloned().partition(|path| path == "-");
-        let (mut sources, mut problems) = sources_from_paths(&named, &options);
-        let own = own_folders(settings);
-        sources.retain(|source| !lies_in(source, &own));
-        if !stdin.is_empty() {
-            let source = Source::from_reader("-", std::io::stdin().lock(), options.clone())
-                .map_err(|error| Failure::machine("cannot read standard input", &error))?;
-            let unpacked = source.unpacked();
-            let (members, bad) =
-                unpacked.map_err(|error| Failure::machine("cannot read standard input", &error))?;
-            sources.extend(members);
-            problems.extend(bad);
-        }
-        if let Some(missing) = problems.iter().find(|problem| problem.code == "not-found") {
-            return Err(Failure::user(format!("`{}`: {}", missing.uri, missing.reason)).code("not-found"));
-        }
+        let (sources, problems) = (Vec::new(), Vec::new());
         Ok(Self { sources, problems, options, mapping, outcomes, assume_failure: flags.assume.is_some() })
+    }
+
+    /// Puts the wanted files beneath the paths in place of what was there; what recoup wrote is none.
+    fn find(&mut self, paths: &[String], settings: &Settings, wanted: &mut dyn FnMut(&Path) -> bool) {
+        (self.sources, self.problems) = wanted_sources(paths, &self.options, wanted);
+        let own = own_folders(settings);
+        self.sources.retain(|source| !lies_in(source, &own));
+    }
+
+    /// Stops where a path leads nowhere.
+    fn require_paths(&self) -> Result<(), Failure> {
+        match self.problems.iter().find(|problem| problem.code == "not-found") {
+            Some(missing) => {
+                let message = format!("`{}`: {}", missing.uri, missing.reason);
+                Err(Failure::user(message).code("not-found"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Who may read the files: the mapping that the user gave comes first.

@@ -66,6 +66,9 @@ mod selection;
 /// The main job on the bundled examples and on the shared traces.
 mod run;
 
+/// Folders that are followed while they grow.
+mod watch;
+
 /// Files that are broken, hostile, or not there.
 mod bad_input;
 

@@ -70,7 +70,7 @@ pub use self::probe::{Outline, Probe, Shape};
 pub use self::scoring::Scoring;
 pub use self::sink::{Event, LooseLabel, Sink, SinkError};
 pub use self::slice::{Layout, RawRecord, RecordError};
-pub use self::source::{ImportOptions, Source, SourceProblem, sources_from_paths};
+pub use self::source::{ImportOptions, Source, SourceProblem, sources_from_paths, wanted_sources};
 #[cfg(doc)]
 use crate::warning::{Loss, Quarantine};
 

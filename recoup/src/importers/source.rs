@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use self::compression::Compression;
 pub(super) use self::members::Members;
-pub use self::paths::sources_from_paths;
+pub use self::paths::{sources_from_paths, wanted_sources};
 use super::{ImportError, Scoring};
 
 /// What the user decided about an import.
