@@ -653,6 +653,10 @@ pub(crate) struct RoundArgs {
     /// Tokens that the student's context holds: states beyond are marked `context_overflow`
     #[arg(long, value_name = "TOKENS", requires = "student")]
     pub context: Option<u64>,
+    /// Ask the student's model how likely it finds what it writes, and the teacher's how likely it finds the same: the
+    /// reverse KL divergence, where their servers say (vLLM does)
+    #[arg(long, requires = "student")]
+    pub logprobs: bool,
     /// Let student and teacher also run every task alone, for the report
     #[arg(long, requires = "student")]
     pub alone: bool,

@@ -62,13 +62,19 @@ pub(super) fn collect(
         temperature,
         version,
         max_answer: flags.round.max_answer,
+        logprobs: flags.round.logprobs,
     };
     let [student, teacher] = parties;
     let mut opened = models.asking.models().iter();
     // A student keeps its name when it has learned, and is another model all the same.
     let settings_of_student = of(flags.round.student_form.0, flags.round.temperature, flags.round.round);
     let student = acting(student, &mut opened, "student", settings_of_student)?;
-    let teacher = acting(teacher, &mut opened, "teacher", of(flags.round.teacher_form.0, 0.0, 0))?;
+    let teacher = acting(
+        teacher,
+        &mut opened,
+        "teacher",
+        ChatSettings { logprobs: false, ..of(flags.round.teacher_form.0, 0.0, 0) },
+    )?;
     let now = now();
     let is_remote = models.asking.models().iter().any(|model| model.host().is_some());
     let round = Round {
