@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use super::outcomes::{self, Attached};
 use super::{PipelineConfig, PipelineError};
-use crate::importers::{COMPANIONS, Event, ImportError, Sink, SinkError, Source, SourceProblem, detect};
+use crate::importers::{
+    COMPANIONS, Event, ImportError, Importer, Sink, SinkError, Source, SourceProblem, detect,
+};
 use crate::reporter::Reporter;
 use crate::store::{Import, ImportSummary, LargestComponent, Store};
 use crate::warning::Quarantine;
@@ -58,9 +60,15 @@ pub fn import(
     let mut imported = Imported { problems, ..Imported::default() };
     reporter.stage("import", Some(sources.len() as u64));
     let mut sink = store.import(config.now)?;
+    let mut together = Vec::new();
     for source in sources {
-        read(source, &mut sink, &mut imported)?;
+        read(source, &mut sink, &mut imported, &mut together)?;
         reporter.advance(1);
+    }
+    for (importer, sources) in together {
+        let result =
+            counted(importer, &mut sink, &mut imported, |sink| importer.import_together(&sources, sink));
+        settle(result, &mut sink, &mut imported)?;
     }
     imported.stored = sink.finish()?;
     imported.lopsided = store.largest_component()?.filter(LargestComponent::is_too_large);
@@ -73,7 +81,16 @@ pub fn import(
     Ok(imported)
 }
 
-fn read(source: &Source, sink: &mut Import<'_>, imported: &mut Imported) -> Result<(), SinkError> {
+/// Files of formats whose runs may be spread over several, by format, in order of the first file.
+type Together<'s> = Vec<(&'static dyn Importer, Vec<&'s Source>)>;
+
+/// Reads a file, or keeps it to be read with others.
+fn read<'s>(
+    source: &'s Source,
+    sink: &mut Import<'_>,
+    imported: &mut Imported,
+    together: &mut Together<'s>,
+) -> Result<(), SinkError> {
     let result = match detect(source) {
         Ok(None) => {
             if !COMPANIONS.contains(&source.name()) {
@@ -83,14 +100,40 @@ fn read(source: &Source, sink: &mut Import<'_>, imported: &mut Imported) -> Resu
         }
         Ok(Some(importer)) => {
             *imported.files.entry(importer.format()).or_default() += 1;
-            let before = sink.summary().quarantined_count;
-            let result = importer.import(source, sink);
-            let quarantined = sink.summary().quarantined_count - before;
-            *imported.quarantined.entry(importer.format()).or_default() += quarantined;
-            result
+            if importer.joins_files() {
+                match together.iter_mut().find(|(known, _)| known.format() == importer.format()) {
+                    Some((_, sources)) => sources.push(source),
+                    None => together.push((importer, vec![source])),
+                }
+                return Ok(());
+            }
+            counted(importer, sink, imported, |sink| importer.import(source, sink))
         }
         Err(error) => Err(error),
     };
+    settle(result, sink, imported)
+}
+
+/// Counts what an importer quarantines.
+fn counted(
+    importer: &dyn Importer,
+    sink: &mut Import<'_>,
+    imported: &mut Imported,
+    import: impl FnOnce(&mut Import<'_>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let before = sink.summary().quarantined_count;
+    let result = import(sink);
+    let quarantined = sink.summary().quarantined_count - before;
+    *imported.quarantined.entry(importer.format()).or_default() += quarantined;
+    result
+}
+
+/// Notes why a file was not read to its end.
+fn settle(
+    result: Result<(), ImportError>,
+    sink: &mut Import<'_>,
+    imported: &mut Imported,
+) -> Result<(), SinkError> {
     match result {
         Ok(()) => Ok(()),
         Err(ImportError::Sink(error)) => Err(error),
