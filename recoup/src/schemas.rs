@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::answers::{
     Blind, CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled,
-    Listed, Look, ModelAnswer, NumberedAnswer, Played, Proxied, Proxying, Questioned, ReplayPlanned, Replayed,
-    Reviewed, RoundCollected, RoundPlan, Serving, Shown, Watched,
+    Listed, Look, ModelAnswer, NumberedAnswer, Played, Proxied, Proxying, Questioned, ReplayPlanned,
+    Replayed, Reviewed, RoundCollected, RoundPlan, Serving, Shown, Watched,
 };
 use crate::artifact::{Artifact, Body, pretty};
 use crate::evaluation::attribution::Attribution;

@@ -29,6 +29,10 @@ impl Importer for AgentErrorBench {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "runs with `messages` and `metadata`, or labels that name a run and its critical failure"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| is_label(record) || is_run(record))
     }

@@ -20,6 +20,10 @@ impl Importer for AnthropicMessages {
         "anthropic-messages"
     }
 
+    fn recognizes(&self) -> &'static str {
+        "requests with `messages` of content blocks and their responses, or batch results with `custom_id` and `result`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_bare(probe) || probe.records().iter().any(is_record)
     }

@@ -38,6 +38,10 @@ impl Importer for Bfcl {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "lines with `id` and `result`, or a score file that starts with `accuracy`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(is_result) || is_score(probe)
     }

@@ -31,6 +31,10 @@ impl Importer for Gemini {
         "gemini"
     }
 
+    fn recognizes(&self) -> &'static str {
+        "requests or responses with `contents` or `candidates`, whose turns have `parts`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_bare(probe) || probe.records().iter().any(is_record)
     }

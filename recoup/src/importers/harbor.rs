@@ -35,6 +35,10 @@ impl Importer for Harbor {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "results of trials with `trial_name`, `task_name` and `agent_info`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(is_trial)
     }

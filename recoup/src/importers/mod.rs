@@ -35,8 +35,8 @@ pub(crate) mod atif;
 mod bfcl;
 mod claude_code;
 mod codex;
-mod harbor;
 mod gemini;
+mod harbor;
 mod inspect;
 mod labelled_chat;
 pub mod mapped;
@@ -121,6 +121,9 @@ pub const IMPORTERS: &[&dyn Importer] = &[
     &nemo_gym::NemoGym,
     &verifiers::Verifiers,
     &bfcl::Bfcl,
+    &spans::LangSmith,
+    &spans::MlFlow,
+    &spans::OpenAiAgents,
     &tau2::Tau2,
     &tau_bench::TauBench,
     &agentrx::AgentRx,

@@ -33,6 +33,10 @@ impl Importer for NemoGym {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "rows with `responses_create_params` and its `response`, or an `ng_trajectory`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| is_rollout(record) || is_trajectory(record))
     }

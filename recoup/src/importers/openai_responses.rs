@@ -17,6 +17,10 @@ impl Importer for OpenAiResponses {
         "openai-responses"
     }
 
+    fn recognizes(&self) -> &'static str {
+        "responses whose `object` is response, requests with `input` items, or lists of such items"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_bare(probe) || probe.records().iter().any(is_record)
     }

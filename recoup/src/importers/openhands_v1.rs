@@ -32,6 +32,10 @@ impl Importer for OpenHandsV1 {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "events with `kind` and `source`, as files, lines or the `history` of an output row"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| is_event(record) || is_output(record) || is_page(record))
     }
@@ -74,7 +78,7 @@ fn is_page(record: &Outline) -> bool {
 fn lines(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
     let mut joined: Option<slice::Joined> = None;
     let mut events = Events::default();
-    slice::each_line(source, sink, |record, _| {
+    slice::each_in_order(source, Layout::Lines, sink, |record, _| {
         joined.get_or_insert_with(|| slice::Joined::new(record)).add(record);
         events.add(record.parse()?)?;
         Ok(())

@@ -27,6 +27,10 @@ impl Importer for TerminalBench {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "trials with `task_id`, `is_resolved` and `failure_mode`, alone or under `results`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_run(probe) || probe.records().iter().any(is_trial)
     }

@@ -30,6 +30,10 @@ impl Importer for TracerTraj {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "rows with `question_ID`, `mistake_agent`, `mistake_step` and a `history` whose messages have a `step`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             let first = record.get("history").and_then(Outline::first);

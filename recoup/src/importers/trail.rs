@@ -21,6 +21,10 @@ impl Importer for Trail {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "labels with `errors` at spans, each with `category`, `location` and `evidence`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| is_labels(record) || is_row(record))
     }

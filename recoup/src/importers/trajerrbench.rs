@@ -27,6 +27,10 @@ impl Importer for TrajErrBench {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "runs with `messages` whose `metadata` has an `annotation` with `critical_error_step`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             record.get("messages").is_some_and(Outline::is_array)

@@ -23,6 +23,10 @@ impl Importer for Verifiers {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "episodes with `traces`, `env` and `task`, or rollouts with `prompt`, `completion` and `reward`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| is_episode(record) || is_trace(record) || results::is_row(record))
     }

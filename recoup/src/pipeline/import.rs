@@ -60,9 +60,15 @@ pub fn import(
     let mut imported = Imported { problems, ..Imported::default() };
     reporter.stage("import", Some(sources.len() as u64));
     let mut sink = store.import(config.now)?;
+    let mut together = Vec::new();
     for source in sources {
-        read(source, config.importers, &mut sink, &mut imported)?;
+        read(source, config.importers, &mut sink, &mut imported, &mut together)?;
         reporter.advance(1);
+    }
+    for (importer, sources) in together {
+        let result =
+            counted(importer, &mut sink, &mut imported, |sink| importer.import_together(&sources, sink));
+        settle(result, &mut sink, &mut imported)?;
     }
     imported.stored = sink.finish()?;
     imported.lopsided = store.largest_component()?.filter(LargestComponent::is_too_large);
@@ -75,11 +81,16 @@ pub fn import(
     Ok(imported)
 }
 
-fn read(
-    source: &Source,
-    importers: &[&dyn Importer],
+/// Files of formats whose runs may be spread over several, by format, in order of the first file.
+type Together<'s> = Vec<(&'s dyn Importer, Vec<&'s Source>)>;
+
+/// Reads a file, or keeps it to be read with others.
+fn read<'s>(
+    source: &'s Source,
+    importers: &[&'s dyn Importer],
     sink: &mut Import<'_>,
     imported: &mut Imported,
+    together: &mut Together<'s>,
 ) -> Result<(), SinkError> {
     let result = match detect_among(source, importers) {
         Ok(None) => {
@@ -89,16 +100,41 @@ fn read(
             return Ok(());
         }
         Ok(Some(importer)) => {
-            let format = importer.format().to_owned();
-            *imported.files.entry(format.clone()).or_default() += 1;
-            let before = sink.summary().quarantined_count;
-            let result = importer.import(source, sink);
-            let quarantined = sink.summary().quarantined_count - before;
-            *imported.quarantined.entry(format).or_default() += quarantined;
-            result
+            *imported.files.entry(importer.format().to_owned()).or_default() += 1;
+            if importer.joins_files() {
+                match together.iter_mut().find(|(known, _)| known.format() == importer.format()) {
+                    Some((_, sources)) => sources.push(source),
+                    None => together.push((importer, vec![source])),
+                }
+                return Ok(());
+            }
+            counted(importer, sink, imported, |sink| importer.import(source, sink))
         }
         Err(error) => Err(error),
     };
+    settle(result, sink, imported)
+}
+
+/// Counts what an importer quarantines.
+fn counted(
+    importer: &dyn Importer,
+    sink: &mut Import<'_>,
+    imported: &mut Imported,
+    import: impl FnOnce(&mut Import<'_>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let before = sink.summary().quarantined_count;
+    let result = import(sink);
+    let quarantined = sink.summary().quarantined_count - before;
+    *imported.quarantined.entry(importer.format().to_owned()).or_default() += quarantined;
+    result
+}
+
+/// Notes why a file was not read to its end.
+fn settle(
+    result: Result<(), ImportError>,
+    sink: &mut Import<'_>,
+    imported: &mut Imported,
+) -> Result<(), SinkError> {
     match result {
         Ok(()) => Ok(()),
         Err(ImportError::Sink(error)) => Err(error),

@@ -33,6 +33,10 @@ impl Importer for InspectScout {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "rows with `transcript_id` and `messages`, as Parquet or JSON"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             record.has_all(&["transcript_id", "messages"])

@@ -12,6 +12,7 @@ use super::span::{Kind, Score, Span, Trace};
 use super::{scores, tools};
 use crate::importers::Scoring;
 use crate::importers::row::derived_task;
+use crate::importers::value::json_object;
 use crate::task::Task;
 use crate::trajectory::{Agent, Harness, Outcome, Role, TerminationKind, Trajectory};
 use crate::verdict::ReferenceLabel;
@@ -151,6 +152,7 @@ fn settle(
         trace.lost.push(("score".to_owned(), "a score of a span that gave no message"));
     }
     scores::hide(run, &whole);
+    run.hidden.gold = json_object(std::mem::take(&mut trace.gold));
     let mut outcome = scores::outcome(&whole, scoring);
     outcome = ended(outcome, &roots);
     let least = answers.iter().map(|said| said.depth).min();

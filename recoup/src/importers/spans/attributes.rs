@@ -85,12 +85,6 @@ impl<'a> Attributes<'a> {
         self.0.contains_key(name)
     }
 
-    /// True where an attribute whose name begins so is there.
-    pub(super) fn has_under(&self, prefix: &str) -> bool {
-        let from = (std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded);
-        self.0.range::<str, _>(from).next().is_some_and(|(name, _)| name.starts_with(prefix))
-    }
-
     /// Adds what is not there yet.
     pub(super) fn absorb(&mut self, other: Self) {
         for (name, raw) in other.0 {
@@ -162,6 +156,11 @@ impl<'a> Attributes<'a> {
             }
         }
         numbered
+    }
+
+    /// All of them, by name.
+    pub(super) fn into_values(self) -> BTreeMap<Cow<'a, str>, Cow<'a, RawValue>> {
+        self.0
     }
 
     /// True where nothing is left.
@@ -242,7 +241,6 @@ mod tests {
         let text =
             r#"{"llm":{"messages":[{"message.role":"user"},{"message":{"role":"tool"}}],"stop":["a"]}}"#;
         let mut flat = Attributes::flattened(serde_json::from_str::<Object<'_>>(text).unwrap());
-        assert!(flat.has_under("llm.messages.") && !flat.has_under("llm.x"));
         let messages = flat.take_numbered("llm.messages.");
         let roles: Vec<_> =
             messages.into_values().map(|mut message| message.text("message.role").unwrap()).collect();

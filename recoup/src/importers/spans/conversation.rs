@@ -108,7 +108,14 @@ impl Conversation {
         let decoded = text(raw);
         let inner = decoded.as_deref().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
         let raw = inner.filter(|inner| is_array(inner) || is_object(inner)).unwrap_or(raw);
-        let list = elements(raw).filter(|list| !list.is_empty() && list.iter().all(|raw| is_object(raw)));
+        let mut list = listed(raw);
+        if let Some([only]) = list.as_deref()
+            && is_array(only)
+        {
+            // A batch of one prompt.
+            list = elements(only);
+        }
+        let list = list.filter(|list| !list.is_empty() && list.iter().all(|raw| is_object(raw)));
         let Some(list) = list else {
             let nodes = messages(raw, speaker.dialect, speaker.role, &mut self.aside)?;
             return Ok(nodes.into_iter().fold(at, |at, node| Some(self.step(node, at, speaker))));
@@ -192,9 +199,11 @@ impl Conversation {
             if node.agent == Role::Assistant.as_str() {
                 agent.clone_into(&mut node.agent);
             }
-            let own = node.occurrence.call.take().and_then(|own| own.finish_reason);
             let mut call = call.clone();
-            call.finish_reason = own.or(call.finish_reason);
+            if let Some(own) = node.occurrence.call.take() {
+                call.finish_reason = own.finish_reason.clone().or(call.finish_reason);
+                complete(&mut call, *own);
+            }
             node.occurrence.sampled = !node.parts.is_empty();
             node.occurrence.call = Some(Box::new(call));
             node.occurrence.at.clone_from(&time);
@@ -212,7 +221,9 @@ impl Conversation {
                     }
                     Some(old) => {
                         lost.push(("output".to_owned(), "the same answer to the same request, kept once"));
-                        complete(old, node);
+                        if let (Some(old), Some(new)) = (&mut old.occurrence.call, node.occurrence.call) {
+                            complete(old, *new);
+                        }
                         Answer::Again(known)
                     }
                     None => Answer::None,
@@ -238,6 +249,19 @@ impl Conversation {
         self.known.entry(key).or_default().push(position);
         position
     }
+}
+
+/// The messages of a list, or of a request that holds nothing else to be said.
+fn listed(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    if !is_object(raw) {
+        return elements(raw);
+    }
+    let request = Object::of(raw)?;
+    let apart = ["role", "lc", "system", "instructions", "systemInstruction", "system_instruction"];
+    if apart.iter().any(|key| request.has(key)) {
+        return None;
+    }
+    elements(request.get("messages")?)
 }
 
 /// Who speaks in a request where the message does not say.
@@ -296,9 +320,8 @@ fn ids_agree(one: &Node, other: &Node) -> bool {
     ids(one).into_iter().zip(ids(other)).all(|(one, other)| one.is_none() || other.is_none() || one == other)
 }
 
-/// Adds to an answer what a second record of it knows more.
-fn complete(old: &mut Node, new: Node) {
-    let (Some(old), Some(new)) = (&mut old.occurrence.call, new.occurrence.call) else { return };
+/// Adds to a call what a second record of it knows more.
+fn complete(old: &mut Call, new: Call) {
     old.model = old.model.take().or(new.model);
     old.parameters = old.parameters.take().or(new.parameters);
     old.finish_reason = old.finish_reason.take().or(new.finish_reason);

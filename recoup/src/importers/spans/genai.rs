@@ -28,6 +28,9 @@ pub(super) fn read<'a>(attributes: &mut Attributes<'a>, span: &mut Span<'a>, tra
     }
     span.call.model = answered.or(asked);
     span.response = attributes.text("gen_ai.response.id");
+    if let Some(id) = &span.response {
+        span.rest.insert("gen_ai.response.id".to_owned(), Json::string(id));
+    }
     span.continues = attributes.text("gen_ai.request.previous_response.id");
     span.call.finish_reason =
         attributes.take("gen_ai.response.finish_reasons").and_then(|raw| first_text(&raw));

@@ -11,11 +11,11 @@ use super::csv_rows;
 use super::genai::plain;
 use super::span::{Kind, Score, Span, Trace, Value};
 use super::time::Time;
-use super::{Part, Piece, Pieces, Spans, import};
+use super::{Part, Piece, Pieces, Spans};
 use crate::importers::object::Object;
 use crate::importers::openai_chat::tools;
 use crate::importers::value::{elements, is_object, text, value};
-use crate::importers::{ImportError, Importer, Outline, Probe, RawRecord, RecordError, Sink, Source};
+use crate::importers::{ImportError, Layout, Outline, Probe, RawRecord, RecordError, Source};
 use crate::json::Json;
 use crate::trajectory::Usage;
 
@@ -28,34 +28,6 @@ const ROWS: [&[&str]; 3] = [
     &["id", "timestamp", "name", "session_id", "user_id", "project_id"],
     &["id", "trace_id", "name", "value", "data_type"],
 ];
-
-impl Importer for Langfuse {
-    fn format(&self) -> &'static str {
-        "langfuse"
-    }
-
-    fn recognizes(&self) -> &'static str {
-        "rows with `trace_id`, `start_time`, `type` and `parent_observation_id`, traces that hold such `observations`, or rows of scores"
-    }
-
-    fn detect(&self, probe: &Probe) -> bool {
-        let columns = csv_rows::columns(&probe.head);
-        ROWS.iter().any(|row| row.iter().all(|name| columns.iter().any(|column| column == name)))
-            || probe.records().iter().any(|record| is_row(record) || is_trace(record) || is_page(record))
-    }
-
-    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        import(self, vec![part(source)?], sink)
-    }
-
-    fn import_together(&self, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
-        import(self, sources.iter().map(|source| part(source)).collect::<Result<_, _>>()?, sink)
-    }
-
-    fn joins_files(&self) -> bool {
-        true
-    }
-}
 
 fn is_row(record: &Outline) -> bool {
     let Outline::Object(members) = record else { return false };
@@ -75,15 +47,6 @@ fn is_page(record: &Outline) -> bool {
     record.get("data").is_some_and(|list| list.elements().iter().any(is_row))
 }
 
-fn part(source: &Source) -> Result<Part, ImportError> {
-    let probe = Probe::read(source)?;
-    if csv_rows::columns(&probe.head).len() > 1 {
-        let (source, size) = csv_rows::translate(source)?;
-        return Ok(Part { source, layouts: vec![crate::importers::Layout::Lines], translated: Some(size) });
-    }
-    Ok(Part { source: source.clone(), layouts: vec![probe.layout()], translated: None })
-}
-
 /// A name of the API (`traceId`) as the export spells it (`trace_id`).
 fn snake(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
@@ -97,8 +60,27 @@ fn snake(name: &str) -> String {
 }
 
 impl Spans for Langfuse {
-    fn format(&self) -> &str {
-        Importer::format(self)
+    fn name(&self) -> &'static str {
+        "langfuse"
+    }
+
+    fn phrase(&self) -> &'static str {
+        "rows with `trace_id`, `start_time`, `type` and `parent_observation_id`, traces that hold such `observations`, or rows of scores"
+    }
+
+    fn detects(&self, probe: &Probe) -> bool {
+        let columns = csv_rows::columns(&probe.head);
+        ROWS.iter().any(|row| row.iter().all(|name| columns.iter().any(|column| column == name)))
+            || probe.records().iter().any(|record| is_row(record) || is_trace(record) || is_page(record))
+    }
+
+    fn part(&self, source: &Source) -> Result<Part, ImportError> {
+        let probe = Probe::read(source)?;
+        if csv_rows::columns(&probe.head).len() > 1 {
+            let (source, size) = csv_rows::translate(source)?;
+            return Ok(Part { source, layouts: vec![Layout::Lines], translated: Some(size) });
+        }
+        Ok(Part { source: source.clone(), layouts: vec![probe.layout()], translated: None })
     }
 
     fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
@@ -254,6 +236,9 @@ fn observation<'a>(mut columns: Attributes<'a>, trace: &mut Trace<'a>) -> Result
         span.tool.result = output.as_deref().map(plain);
     } else {
         definitions(&mut columns, input.as_deref(), &mut span);
+        if input.as_deref().is_some_and(|raw| raw.get().contains("@@@langfuseMedia:")) {
+            trace.lose("media", "bytes that Langfuse holds, not the export");
+        }
         (span.input, span.output) = (input, output);
     }
     span.rest.extend(columns.rest());

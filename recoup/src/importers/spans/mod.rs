@@ -15,6 +15,9 @@ mod csv_rows;
 mod forest;
 mod genai;
 mod langfuse;
+mod langsmith;
+mod mlflow;
+mod openai_agents;
 mod openinference;
 mod otlp;
 mod protobuf;
@@ -30,17 +33,35 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 pub(super) use self::langfuse::Langfuse;
+pub(super) use self::langsmith::LangSmith;
+pub(super) use self::mlflow::MlFlow;
+pub(super) use self::openai_agents::OpenAiAgents;
 pub(super) use self::otlp::{OpenInference, OtelGenAi};
 use self::span::Trace;
 use self::staging::{Fragment, Staging};
 use super::slice::{RawRecord, RecordError, Records, in_order};
-use super::{Event, ImportError, Layout, Scoring, Sink, Source};
+use super::{Event, ImportError, Importer, Layout, Probe, Scoring, Sink, Source};
 use crate::warning::{ByteSpan, Loss, Quarantine};
 
-/// A format whose records hold pieces of runs.
+/// A format whose records hold pieces of runs. It is an importer by that.
 trait Spans: Sync {
     /// The importer's name.
-    fn format(&self) -> &str;
+    fn name(&self) -> &'static str;
+
+    /// See [`Importer::recognizes`].
+    fn phrase(&self) -> &'static str;
+
+    /// Whether a file is of this format, from its first bytes.
+    fn detects(&self, probe: &Probe) -> bool;
+
+    /// How the pieces lie in a file: as its records, unless the format says otherwise.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    fn part(&self, source: &Source) -> Result<Part, ImportError> {
+        let layouts = vec![Probe::read(source)?.layout()];
+        Ok(Part { source: source.clone(), layouts, translated: None })
+    }
 
     /// Finds the pieces of a record.
     ///
@@ -53,6 +74,32 @@ trait Spans: Sync {
     /// # Errors
     /// When the piece is not of the format.
     fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError>;
+}
+
+impl<T: Spans> Importer for T {
+    fn format(&self) -> &'static str {
+        self.name()
+    }
+
+    fn recognizes(&self) -> &'static str {
+        self.phrase()
+    }
+
+    fn detect(&self, probe: &Probe) -> bool {
+        self.detects(probe)
+    }
+
+    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        import(self, &[source], sink)
+    }
+
+    fn joins_files(&self) -> bool {
+        true
+    }
+
+    fn import_together(&self, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
+        import(self, sources, sink)
+    }
 }
 
 /// What a record holds.
@@ -86,25 +133,15 @@ enum Found {
     Other(Event),
 }
 
-/// Reads files of one format together: first where each run's pieces stand, then the runs. A file that
-/// cannot be read costs only itself.
-fn import(format: &dyn Spans, parts: Vec<Part>, sink: &mut dyn Sink) -> Result<(), ImportError> {
+/// Reads files of one format together: first where each run's pieces stand, then the runs. Of several
+/// files one that cannot be read costs only itself.
+fn import(format: &dyn Spans, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
+    let Some(options) = sources.first().map(|source| source.options().clone()) else { return Ok(()) };
     let mut staging = Staging::new()?;
-    let Some(options) = parts.first().map(|part| part.source.options().clone()) else { return Ok(()) };
-    let threads = options.threads;
-    for part in parts {
-        staging.file(part.source.clone(), part.translated);
-        for layout in part.layouts {
-            let mut records = Records::new(&part.source, layout)?;
-            in_order(
-                threads,
-                move || records.next_raw(),
-                |item, found| stage(format, item, found),
-                |found| match found {
-                    Found::Piece(fragment) => staging.add(&fragment),
-                    Found::Other(event) => Ok(sink.event(event)?),
-                },
-            )?;
+    for source in sources {
+        match find(format, source, &mut staging, sink) {
+            Err(error) if sources.len() > 1 => sink.event(Event::Quarantine(unreadable(source, error)?))?,
+            found => found?,
         }
     }
     let mut runs = staging.finish()?;
@@ -112,7 +149,41 @@ fn import(format: &dyn Spans, parts: Vec<Part>, sink: &mut dyn Sink) -> Result<(
         Err(quarantine) => events.push(Event::Quarantine(quarantine)),
         Ok(record) => read_run(format, record, &options.scoring, events),
     };
-    in_order(threads, move || runs.next(), read, |event| Ok(sink.event(event)?))
+    in_order(options.threads, move || runs.next(), read, |event| Ok(sink.event(event)?))
+}
+
+/// Notes the place of every piece of a file.
+fn find(
+    format: &dyn Spans,
+    source: &Source,
+    staging: &mut Staging,
+    sink: &mut dyn Sink,
+) -> Result<(), ImportError> {
+    let part = format.part(source)?;
+    staging.file(part.source.clone(), part.translated);
+    for layout in part.layouts {
+        let mut records = Records::new(&part.source, layout)?;
+        in_order(
+            source.options().threads,
+            move || records.next_raw(),
+            |item, found| stage(format, item, found),
+            |found| match found {
+                Found::Piece(fragment) => staging.add(&fragment),
+                Found::Other(event) => Ok(sink.event(event)?),
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// The entry for a file that cannot be read.
+fn unreadable(source: &Source, error: ImportError) -> Result<Quarantine, ImportError> {
+    let (code, reason) = match error {
+        ImportError::Sink(error) => return Err(error.into()),
+        ImportError::Unreadable { code, reason, .. } => (code, reason),
+        ImportError::Io { source, .. } => ("unreadable", source.to_string()),
+    };
+    Ok(Quarantine { uri: source.uri().to_owned(), line: None, span: None, code: code.to_owned(), reason })
 }
 
 /// Finds the pieces of a record.
@@ -131,7 +202,7 @@ fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, found: &mut Ve
         }
     }
     let rewritten = !record.losses.is_empty();
-    let losses = pieces.lost.into_iter().map(|(field, reason)| Loss::new(format.format(), field, reason));
+    let losses = pieces.lost.into_iter().map(|(field, reason)| Loss::new(format.name(), field, reason));
     found.extend(losses.map(|loss| Found::Other(Event::Loss(loss))));
     found.extend(pieces.pieces.into_iter().map(|piece| {
         let text = piece.body.get();
@@ -166,7 +237,7 @@ fn read_run(format: &dyn Spans, mut record: RawRecord, scoring: &Scoring, events
     // A `Vec` never fails to take an event.
     let _ = record.attempt(events, |record, sink| {
         let mut losses = BTreeSet::new();
-        let assembled = assemble::assemble(format.format(), trace, scoring, &mut losses);
+        let assembled = assemble::assemble(format.name(), trace, scoring, &mut losses);
         for loss in losses {
             sink.loss(loss)?;
         }

@@ -36,7 +36,10 @@ pub(super) fn read<'a>(attributes: &mut Attributes<'a>, span: &mut Span<'a>, tra
         run(attributes, span, input.as_deref(), output.as_deref());
     } else {
         span.input = messages(attributes, "llm.input_messages.").or(input);
-        span.output = messages(attributes, "llm.output_messages.").or(output);
+        let said = messages(attributes, "llm.output_messages.");
+        // The flattened names have none for reasoning; the response as it came may hold some.
+        let whole = output.as_deref().is_some_and(|raw| raw.get().contains("reasoning_content"));
+        span.output = if whole { output.or(said) } else { said.or(output) };
     }
     for (_, annotation) in attributes.take_numbered("annotations.") {
         score(annotation, span, trace);

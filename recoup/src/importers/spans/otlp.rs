@@ -16,12 +16,10 @@ use super::openinference;
 use super::protobuf;
 use super::span::{Kind, Span, Trace};
 use super::time::Time;
-use super::{Part, Piece, Pieces, Spans, import};
+use super::{Part, Piece, Pieces, Spans};
 use crate::importers::object::Object;
 use crate::importers::value::{json_object, text, value};
-use crate::importers::{
-    ImportError, Importer, Layout, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source,
-};
+use crate::importers::{ImportError, Layout, Outline, Probe, RawRecord, RecordError, Shape, Source};
 use crate::json::Json;
 
 /// OpenTelemetry files with the semantic conventions for generative AI.
@@ -33,58 +31,6 @@ pub(in crate::importers) struct OpenInference;
 /// Keys under which OTLP holds spans and log records, in protobuf's JSON and in field names.
 const BATCHES: [&[&str]; 4] =
     [&["resourceSpans"], &["resource_spans"], &["resourceLogs"], &["resource_logs"]];
-
-impl Importer for OtelGenAi {
-    fn format(&self) -> &'static str {
-        "otel-genai"
-    }
-
-    fn recognizes(&self) -> &'static str {
-        "OTLP with `resourceSpans` or `resourceLogs`, as JSON or protobuf, or rows of spans with `context`, `name` and `start_time`"
-    }
-
-    fn detect(&self, probe: &Probe) -> bool {
-        is_spans(probe)
-    }
-
-    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        import(self, vec![part(source)?], sink)
-    }
-
-    fn import_together(&self, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
-        import(self, sources.iter().map(|source| part(source)).collect::<Result<_, _>>()?, sink)
-    }
-
-    fn joins_files(&self) -> bool {
-        true
-    }
-}
-
-impl Importer for OpenInference {
-    fn format(&self) -> &'static str {
-        "openinference"
-    }
-
-    fn recognizes(&self) -> &'static str {
-        "spans as of OpenTelemetry, with `openinference` attributes"
-    }
-
-    fn detect(&self, probe: &Probe) -> bool {
-        memchr::memmem::find(&probe.head, b"openinference").is_some() && is_spans(probe)
-    }
-
-    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        import(self, vec![part(source)?], sink)
-    }
-
-    fn import_together(&self, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
-        import(self, sources.iter().map(|source| part(source)).collect::<Result<_, _>>()?, sink)
-    }
-
-    fn joins_files(&self) -> bool {
-        true
-    }
-}
 
 fn is_spans(probe: &Probe) -> bool {
     probe.records().iter().any(|record| is_batch(record) || is_row(record))
@@ -162,6 +108,9 @@ struct Head<'a> {
     trace: Option<Cow<'a, str>>,
     #[serde(borrow, alias = "parentSpanId", alias = "parent_span_id", alias = "parent_id")]
     parent: Option<Cow<'a, str>>,
+    /// Spans have one, log records do not.
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
     #[serde(borrow, alias = "context.trace_id")]
     flat: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -175,25 +124,57 @@ struct Context<'a> {
     trace_id: Option<Cow<'a, str>>,
 }
 
-macro_rules! spans {
-    ($importer:ty) => {
-        impl Spans for $importer {
-            fn format(&self) -> &str {
-                Importer::format(self)
-            }
+impl Spans for OtelGenAi {
+    fn name(&self) -> &'static str {
+        "otel-genai"
+    }
 
-            fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
-                find(record, pieces)
-            }
+    fn phrase(&self) -> &'static str {
+        "OTLP with `resourceSpans` or `resourceLogs`, as JSON or protobuf, or rows of spans with `context`, `name` and `start_time`"
+    }
 
-            fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
-                read(piece, trace)
-            }
-        }
-    };
+    fn detects(&self, probe: &Probe) -> bool {
+        is_spans(probe)
+    }
+
+    fn part(&self, source: &Source) -> Result<Part, ImportError> {
+        part(source)
+    }
+
+    fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
+        find(record, pieces)
+    }
+
+    fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
+        read(piece, trace)
+    }
 }
-spans!(OtelGenAi);
-spans!(OpenInference);
+
+impl Spans for OpenInference {
+    fn name(&self) -> &'static str {
+        "openinference"
+    }
+
+    fn phrase(&self) -> &'static str {
+        "spans as of OpenTelemetry, with attributes of `openinference`"
+    }
+
+    fn detects(&self, probe: &Probe) -> bool {
+        memchr::memmem::find(&probe.head, b"openinference").is_some() && is_spans(probe)
+    }
+
+    fn part(&self, source: &Source) -> Result<Part, ImportError> {
+        part(source)
+    }
+
+    fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
+        find(record, pieces)
+    }
+
+    fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
+        read(piece, trace)
+    }
+}
 
 fn find<'r>(record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
     let whole: &RawValue = record.parse()?;
@@ -237,6 +218,7 @@ fn piece<'r>(
     };
     let mut run = trace.into_owned();
     if head.parent.is_none_or(|parent| parent.is_empty())
+        && head.name.is_some()
         && let Some(conversation) = bare_call(body)
     {
         run = conversation;
@@ -309,7 +291,7 @@ fn resource(mut context: Object<'_>, trace: &mut Trace<'_>) -> Result<(), Record
 }
 
 /// Takes what places a span, in the names of OTLP and of rows; returns its attributes.
-fn place<'a>(fields: &mut Object<'a>, span: &mut Span<'a>) -> Result<Attributes<'a>, RecordError> {
+pub(super) fn place<'a>(fields: &mut Object<'a>, span: &mut Span<'a>) -> Result<Attributes<'a>, RecordError> {
     let mut context = fields.object("context");
     let mut first = |names: &[&str]| names.iter().find_map(|name| fields.text(name));
     let id = first(&["spanId", "span_id", "context.span_id"]).or_else(|| context.text("span_id"));
@@ -366,7 +348,7 @@ fn time(fields: &mut Object<'_>, names: &[&str]) -> Option<Time> {
 }
 
 /// Reads a span's events: its exception, and messages of the generation that wrote them so.
-fn events<'a>(
+pub(super) fn events<'a>(
     fields: &mut Object<'a>,
     span: &mut Span<'a>,
     trace: &mut Trace<'a>,

@@ -20,6 +20,8 @@ enum Form {
     Text,
     /// Bytes, as hexadecimal digits.
     Hex,
+    /// Bytes, as base64.
+    Base64,
     /// An integer of 64 bits, as a string of digits.
     Integer,
     /// A small integer or an enumeration.
@@ -50,7 +52,7 @@ static ANY_VALUE: [Field; 7] = [
     (4, "doubleValue", Form::Double),
     (5, "arrayValue", Form::Message(&ARRAY_VALUE)),
     (6, "kvlistValue", Form::Message(&KVLIST_VALUE)),
-    (7, "bytesValue", Form::Hex),
+    (7, "bytesValue", Form::Base64),
 ];
 static SPAN: [Field; 12] = [
     (1, "traceId", Form::Hex),
@@ -176,6 +178,11 @@ fn write_value(value: &Value<'_>, form: Form, depth: usize, out: &mut String) ->
     match (form, value) {
         (Form::Text, Value::Bytes(bytes)) => write_string(out, &String::from_utf8_lossy(bytes)),
         (Form::Hex, Value::Bytes(bytes)) => write_string(out, &hexadecimal(bytes)),
+        (Form::Base64, Value::Bytes(bytes)) => {
+            out.push('"');
+            write_base64(bytes, out);
+            out.push('"');
+        }
         (Form::Integer, Value::Number(number)) => {
             let _ = write!(out, "\"{}\"", *number as i64);
         }
@@ -193,6 +200,18 @@ fn write_value(value: &Value<'_>, form: Form, depth: usize, out: &mut String) ->
         _ => return Err(()),
     }
     Ok(())
+}
+
+fn write_base64(bytes: &[u8], out: &mut String) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for group in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4 {
+            let index = (bits >> (18 - 6 * digit) & 63) as usize;
+            out.push(if digit <= group.len() { char::from(DIGITS[index]) } else { '=' });
+        }
+    }
 }
 
 /// How the messages of a file follow each other.
@@ -366,5 +385,59 @@ impl<R: Read> Counted<R> {
             }
         }
         Ok(Some(u64::from(u32::from_be_bytes(bytes))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Framing, framing, resource, write_base64};
+
+    /// A field of bytes.
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        [&[number << 3 | 2, bytes.len() as u8], bytes].concat()
+    }
+
+    fn batch() -> Vec<u8> {
+        let number = field(1, b"n").into_iter().chain(field(2, &[0x18, 0xff, 0x01])).collect::<Vec<_>>();
+        let ids =
+            [field(1, &[7; 16]), field(2, &[8; 8]), field(5, "chät".as_bytes()), field(9, &number)].concat();
+        let time = [0x39, 1, 0, 0, 0, 0, 0, 0, 0];
+        field(2, &field(2, &[ids, time.to_vec()].concat()))
+    }
+
+    #[test]
+    fn a_span_is_written_as_otlp_writes_it_in_json() {
+        let json = resource(&batch()).unwrap();
+        let span = format!(
+            r#"{{"traceId":"{}","spanId":"{}","name":"chät","startTimeUnixNano":"1","attributes":[{{"key":"n","value":{{"intValue":"255"}}}}]}}"#,
+            "07".repeat(16),
+            "08".repeat(8)
+        );
+        assert_eq!(json, format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{span}]}}]}}]}}"#));
+        assert!(resource(&batch()[..20]).is_err());
+    }
+
+    #[test]
+    fn the_three_framings_are_told_apart() {
+        let message = field(1, &batch());
+        assert_eq!(framing(&message), Some(Framing::Bare));
+        assert_eq!(framing(&[&[message.len() as u8], &*message].concat()), Some(Framing::Varint));
+        assert_eq!(framing(&[&[0, 0, 0, message.len() as u8], &*message].concat()), Some(Framing::FourBytes));
+        for other in [&b"{\"a\":1}"[..], b"\n\n{\"a\":1}", b"", b"PK\x03\x04", b"\x0a\x02\x12\x00"] {
+            assert_eq!(framing(other), None);
+        }
+    }
+
+    #[test]
+    fn base64_is_padded() {
+        let encoded = |bytes: &[u8]| {
+            let mut out = String::new();
+            write_base64(bytes, &mut out);
+            out
+        };
+        assert_eq!(
+            [encoded(b"abc"), encoded(b"ab"), encoded(b"a"), encoded(b"")],
+            ["YWJj", "YWI=", "YQ==", ""]
+        );
     }
 }

@@ -108,6 +108,8 @@ pub(super) struct Said<'a> {
 pub(super) struct Trace<'a> {
     pub(super) spans: Vec<Span<'a>>,
     pub(super) scores: Vec<Score>,
+    /// What the right answer is, by the name of who says it.
+    pub(super) gold: BTreeMap<String, Json>,
     /// What stands apart from the spans that said it, by their ids.
     pub(super) apart: BTreeMap<String, Said<'a>>,
     /// The harness and its version, where the source says.
