@@ -30,11 +30,13 @@ mod adp;
 mod agentrx;
 mod anthropic_messages;
 pub(crate) mod atif;
+mod autogen;
 mod claude_code;
 mod codex;
 mod gemini;
 mod inspect;
 mod labelled_chat;
+mod langchain;
 mod mini_swe_agent;
 mod nebius;
 mod openai_chat;
@@ -43,6 +45,8 @@ mod openhands;
 mod react_text;
 mod reflexion;
 mod sharegpt;
+mod smolagents;
+mod sts;
 mod swe_agent;
 mod tau2;
 mod tau_bench;
@@ -93,6 +97,10 @@ pub const IMPORTERS: &[&dyn Importer] = &[
     &codex::Codex,
     &claude_code::ClaudeCode,
     &webvoyager::WebVoyager,
+    &langchain::LangChain,
+    &autogen::AutoGen,
+    &smolagents::SmolAgents,
+    &sts::Sts,
     &gemini::Gemini,
     &openai_responses::OpenAiResponses,
     &anthropic_messages::AnthropicMessages,

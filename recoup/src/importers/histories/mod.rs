@@ -134,7 +134,8 @@ fn run(
         record.attempt(sink, |record, _| {
             let exchange = read(record)?;
             // A log grows: its runs keep the name that their first record gives them.
-            let name = exchange.id.clone().unwrap_or_else(|| match record.ordinal {
+            let known = exchange.conversation.clone().or_else(|| exchange.id.clone());
+            let name = known.unwrap_or_else(|| match record.ordinal {
                 0 => record.sha256.clone(),
                 ordinal => format!("{}#{ordinal}", record.sha256),
             });

@@ -100,10 +100,12 @@ impl Tree {
     /// A message of a request: known already, or a new one under `parent`.
     fn repeated(&mut self, node: Node, hash: Hash, parent: Option<usize>, aside: &mut Aside) -> usize {
         if let Some(known) = self.known.get(&hash).copied() {
-            let differs = self.run.nodes.get(known).is_some_and(|first| first.parts != node.parts);
-            if differs {
-                let reason = "a message sent again in another form; the first is kept";
-                aside.lose("messages", reason);
+            if let Some(first) = self.run.nodes.get_mut(known) {
+                if first.parts != node.parts {
+                    let reason = "a message sent again in another form; the first is kept";
+                    aside.lose("messages", reason);
+                }
+                first.occurrence.at = first.occurrence.at.take().or(node.occurrence.at);
             }
             return known;
         }
