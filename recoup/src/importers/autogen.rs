@@ -20,7 +20,7 @@ use super::slice::{self, Joined, RawRecord, RecordError, Stop};
 use super::value::{elements, is_array, is_object};
 use super::{ImportError, Importer, Layout, Outline, Probe, Scoring, Shape, Sink, Source, row};
 use crate::task::Task;
-use crate::trajectory::{Harness, Outcome, Role, TerminationKind, Trajectory};
+use crate::trajectory::{Harness, Role, TerminationKind, Trajectory};
 use crate::warning::Loss;
 
 const FORMAT: &str = "autogen";
@@ -118,7 +118,7 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
         let stopped = row.text("stop_reason");
         let native = row::settle(&mut run, row, scoring);
         if let Some(reason) = stopped {
-            let outcome = Outcome { ..run.outcome().clone() };
+            let outcome = run.outcome().clone();
             run.finish(outcome.ended(kind_of_end(&reason), reason));
         }
         run.harness = Some(Harness { name: FORMAT.to_owned(), version: None });
@@ -186,7 +186,8 @@ fn kind_of_end(reason: &str) -> TerminationKind {
     }
 }
 
-/// A chat between two agents, as versions before 0.4 keep it.
+/// A chat, as versions before 0.4 keep it: with the eyes of the agent that began it, whose own words are
+/// the assistant's there. Here it is the user, and the agents that answer are the assistants.
 fn chat(
     record: &RawRecord,
     history: &RawValue,
@@ -198,11 +199,31 @@ fn chat(
     let (mut losses, mut aside) = (BTreeSet::new(), Aside::default());
     let nodes = messages(history, Some(Dialect::Chat), Role::User, &mut aside)?;
     aside.settle(&mut run, &mut losses);
-    for node in nodes {
+    let reason = "told by the agent that began the chat; turned around";
+    losses.insert(Loss::new(FORMAT, "chat_history[].role", reason));
+    let first = nodes.first().map(|node| (node.agent.clone(), node.role));
+    for mut node in nodes {
+        if matches!(node.role, Role::User | Role::Assistant) {
+            // Older versions name nobody: then the role alone tells who began.
+            let began = first.as_ref().is_some_and(|(name, role)| {
+                if ["user", "assistant"].contains(&name.as_str()) {
+                    node.role == *role
+                } else {
+                    node.agent == *name
+                }
+            });
+            node.role = if began { Role::User } else { Role::Assistant };
+            node.occurrence.sampled = !began;
+            if ["user", "assistant"].contains(&node.agent.as_str()) {
+                node.role.as_str().clone_into(&mut node.agent);
+            }
+            if node.tool_calls().next().is_some() {
+                // A turn that only calls has empty content; the call is all it says.
+                node.parts.retain(|part| part.as_text() != Some(""));
+            }
+        }
         run.push(node);
     }
-    let reason = "the roles are those that one of the two agents sees";
-    losses.insert(Loss::new(FORMAT, "chat_history[].role", reason));
     let native = row::settle(&mut run, row, scoring);
     emit_losses(losses, sink)?;
     record.emit(sink, run, native, Vec::new(), 0)?;

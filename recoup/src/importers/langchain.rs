@@ -17,8 +17,19 @@ use super::{ImportError, Importer, Layout, Outline, Probe, Shape, Sink, Source};
 /// Members in which a record wraps the state that holds its messages.
 const STATES: [&str; 5] = ["values", "channel_values", "checkpoint", "state", "output"];
 /// What LangGraph keeps of a checkpoint besides its messages.
-const CHECKPOINT: [&str; 8] =
-    ["next", "config", "metadata", "parent_config", "tasks", "interrupts", "pending_writes", "versions_seen"];
+const CHECKPOINT: [&str; 11] = [
+    "next",
+    "config",
+    "metadata",
+    "parent_config",
+    "tasks",
+    "interrupts",
+    "pending_writes",
+    "versions_seen",
+    "channel_versions",
+    "id",
+    "v",
+];
 /// Words for the types of LangChain's messages that are no words of a chat's role.
 const TYPES: [&str; 6] = ["human", "ai", "HumanMessage", "AIMessage", "AIMessageChunk", "remove"];
 
@@ -79,7 +90,6 @@ fn read(record: &RawRecord) -> Result<Exchange<'_>, RecordError> {
     let mut row = Object::parse(raw, "record")?;
     let mut aside = Aside::default();
     let conversation = thread(&mut row);
-    let at = ["created_at", "ts"].into_iter().find_map(|key| row.text(key));
     let mut messages = row.take_if("messages", is_array);
     let mut states = Vec::new();
     while messages.is_none() {
@@ -93,6 +103,7 @@ fn read(record: &RawRecord) -> Result<Exchange<'_>, RecordError> {
     for state in states {
         row.absorb(state);
     }
+    let at = ["created_at", "ts"].into_iter().find_map(|key| row.text(key));
     if is_state {
         for key in CHECKPOINT {
             if row.take(key).is_some() {
@@ -108,6 +119,9 @@ fn read(record: &RawRecord) -> Result<Exchange<'_>, RecordError> {
     };
     if let Some(node) = read.context.last_mut() {
         node.occurrence.at = node.occurrence.at.take().or(at);
+    }
+    if read.context.is_empty() && conversation.is_none() {
+        return Err(missing("messages"));
     }
     read.aside.lost.extend(aside.lost);
     read.conversation = conversation;

@@ -22,7 +22,7 @@ use crate::task::Task;
 use crate::trajectory::{Call, Harness, Node, Part, Role, TerminationKind, ToolCall, ToolResult, Trajectory};
 
 const FORMAT: &str = "smolagents";
-/// How a task reads in the messages of the steps.
+/// What the agent is called; the memory names none.
 const SPEAKER: &str = "assistant";
 
 /// Memories of smolagents agents.
@@ -175,7 +175,7 @@ impl Memory {
         parts.extend(calls.iter().cloned().map(Part::ToolCall));
         // The call of an agent that writes code.
         step.take("code_action");
-        let error = step.take("error").and_then(Object::of);
+        let error = step.take("error");
         let observations = step.take("observations").map(text_or_source).filter(|text| !text.is_empty());
         if step.list("observations_images").is_some_and(|images| !images.is_empty()) {
             self.aside.lose("observations_images", "pictures are objects that the memory does not write out");
@@ -186,9 +186,11 @@ impl Memory {
         if step.read::<bool>("is_final_answer") == Some(true) {
             self.end = Some((TerminationKind::Completed, "final_answer".to_owned()));
         }
-        let failure = error.map(|mut error| {
-            let kind = error.text("type").unwrap_or_default();
-            (kind, error.text("message").unwrap_or_default())
+        let failure = error.map(|raw| match Object::of(raw) {
+            Some(mut error) => {
+                (error.text("type").unwrap_or_default(), error.text("message").unwrap_or_default())
+            }
+            None => (String::new(), text_or_source(raw)),
         });
         let generation = failure.as_ref().filter(|(kind, _)| kind == "AgentGenerationError");
         self.answer(parts, &mut step, generation.map(|(_, message)| message.clone()));

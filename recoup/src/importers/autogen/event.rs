@@ -179,10 +179,11 @@ impl Conversation {
         if let Some(text) = text(raw) {
             return Part::text(text);
         }
-        // AutoGen writes every image as PNG.
-        let image = Object::of(raw).and_then(|mut image| {
-            data_url::encoded("image/png", &image.text("data")?, &mut self.aside.media)
+        // AutoGen writes every image as PNG; what a memory holds is `{content, mime_type}`.
+        let read = Object::of(raw).and_then(|mut piece| match piece.text("data") {
+            Some(data) => data_url::encoded("image/png", &data, &mut self.aside.media),
+            None => piece.text("content").map(Part::text),
         });
-        image.unwrap_or_else(|| Part::Opaque { kind: "content".to_owned(), raw: raw.get().to_owned() })
+        read.unwrap_or_else(|| Part::Opaque { kind: "content".to_owned(), raw: raw.get().to_owned() })
     }
 }

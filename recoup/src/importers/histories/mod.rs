@@ -26,7 +26,7 @@ use self::exchange::exchange;
 use self::links::{Links, Staged};
 use self::tree::Tree;
 use super::dialect::Dialect;
-use super::object::Object;
+use super::object::{Object, missing};
 use super::slice::{Joined, RawRecord, Records};
 use super::source::ReadSeek;
 use super::value::{is_array, is_object};
@@ -63,12 +63,12 @@ fn logged<'a>(
 ) -> Result<Exchange<'a>, RecordError> {
     let raw: &RawValue = record.parse()?;
     if is_array(raw) {
-        return Exchange::of_messages(raw, dialect, Object::default());
+        return filled(Exchange::of_messages(raw, dialect, Object::default())?);
     }
     let mut row = Object::parse(raw, "record")?;
     for key in ["items", "data"] {
         if let Some(list) = row.take_if(key, is_array) {
-            return Exchange::of_messages(list, dialect, row);
+            return filled(Exchange::of_messages(list, dialect, row)?);
         }
     }
     if row.has("role") {
@@ -77,6 +77,11 @@ fn logged<'a>(
     let sent = requests.and_then(|requests| requests.of(&row));
     let sent = sent.as_ref().map(RawRecord::parse::<&RawValue>).transpose()?;
     exchange(row, sent.filter(|raw| is_object(raw)), dialect)
+}
+
+/// The same, or an error where it holds no message.
+fn filled(exchange: Exchange<'_>) -> Result<Exchange<'_>, RecordError> {
+    if exchange.context.is_empty() { Err(missing("messages")) } else { Ok(exchange) }
 }
 
 /// Reads every run of a file of histories. A record that `read` refuses is quarantined.
