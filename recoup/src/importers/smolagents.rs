@@ -210,10 +210,16 @@ impl Memory {
 
     /// What the agent was shown of its calls.
     fn observe(&mut self, calls: &[ToolCall], text: String, is_error: Option<bool>) {
-        let named = |call: &&ToolCall| is_error.is_none() || text.contains(&format!("'{}'", call.name));
-        let meant: Vec<&ToolCall> = calls.iter().filter(named).collect();
-        let meant =
-            if let [only] = calls { Some(only) } else { meant.first().copied().filter(|_| meant.len() == 1) };
+        let meant = match calls {
+            [only] => Some(only),
+            // The error names the tool; which of two calls of one tool failed it does not say.
+            _ if is_error.is_some() => {
+                let name = text.split('\'').nth(1).unwrap_or_default();
+                let mut named = calls.iter().filter(|call| call.name == name);
+                named.next().filter(|_| named.next().is_none())
+            }
+            _ => None,
+        };
         if calls.len() > 1 && is_error.is_none() {
             self.aside.lose("observations", "the answers of several calls are one text");
         } else if calls.len() > 1 {

@@ -5,7 +5,7 @@
 
 use serde_json::value::RawValue;
 
-use super::batch;
+use super::batch::CUSTOM_ID;
 use crate::importers::RecordError;
 use crate::importers::dialect::{self, Aside, Dialect, Thread, offered};
 use crate::importers::object::{Object, missing, wrong_type};
@@ -71,7 +71,7 @@ pub(super) fn exchange<'a>(
     sent: Option<&RawValue>,
     dialect: Dialect,
 ) -> Result<Exchange<'a>, RecordError> {
-    let mut read = Exchange { alone: batch::name(&row).is_some(), ..Exchange::default() };
+    let mut read = Exchange { alone: sent.is_some() || row.has(CUSTOM_ID), ..Exchange::default() };
     let received = RESPONSES.iter().find_map(|key| row.take_if(key, is_object));
     let kept = REQUESTS.iter().find_map(|key| row.take_if(key, is_object));
     let asked = sent.or(kept).map(|raw| within(raw, &REQUESTS));

@@ -48,10 +48,11 @@ pub(super) fn import_log(
     format: &str,
     sink: &mut dyn Sink,
 ) -> Result<(), ImportError> {
-    if Requests::are_answered(source) {
+    let probe = Probe::read(source)?;
+    if Requests::are_answered(source, &probe) {
         return Ok(());
     }
-    let layout = if bare { Layout::Document } else { Probe::read(source)?.layout() };
+    let layout = if bare { Layout::Document } else { probe.layout() };
     let requests = Requests::beside(source);
     import(source, layout, format, sink, &|record| logged(record, dialect, requests.as_ref()))
 }
