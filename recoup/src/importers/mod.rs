@@ -33,6 +33,7 @@ mod agentrx;
 mod anthropic_messages;
 pub(crate) mod atif;
 mod bfcl;
+mod autogen;
 mod claude_code;
 mod codex;
 mod gemini;
@@ -40,6 +41,7 @@ mod harbor;
 mod inspect;
 mod labelled_chat;
 pub mod mapped;
+mod langchain;
 mod mini_swe_agent;
 mod nebius;
 mod nemo_gym;
@@ -52,6 +54,8 @@ pub mod recoup_proxy;
 mod reflexion;
 mod sharegpt;
 mod spans;
+mod smolagents;
+mod sts;
 mod swe_agent;
 mod tau2;
 mod tau_bench;
@@ -143,6 +147,10 @@ pub const IMPORTERS: &[&dyn Importer] = &[
     &codex::Codex,
     &claude_code::ClaudeCode,
     &webvoyager::WebVoyager,
+    &langchain::LangChain,
+    &autogen::AutoGen,
+    &smolagents::SmolAgents,
+    &sts::Sts,
     &gemini::Gemini,
     &openai_responses::OpenAiResponses,
     &anthropic_messages::AnthropicMessages,

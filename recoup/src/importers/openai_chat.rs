@@ -2,7 +2,8 @@
 //!
 //! A record is `{"messages": […], "tools": […], …}`, one a line, in an array, or alone in its file; or
 //! a bare array of messages. The row around the messages carries what its author knew: ids, task,
-//! outcome ([`super::row`]). Messages may have the fields that providers added: reasoning under three
+//! outcome ([`super::row`]). Requests with their responses are read too: those of one conversation are
+//! one run ([`super::histories`]). Messages may have the fields that providers added: reasoning under three
 //! names, the deprecated `function_call`, a training `weight`. A row of two answers to one context is a
 //! tree ([`preference`]).
 
@@ -16,7 +17,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
 pub(super) use self::tools::{tool, tools};
-use super::dialect::push_messages;
+use super::dialect::{Dialect, push_messages};
+use super::histories::import_log;
 use super::object::{Object, Text, missing};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Layout, Outline, Probe, Scoring, Shape, Sink, Source, row};
@@ -41,16 +43,29 @@ impl Importer for OpenAiChat {
     fn detect(&self, probe: &Probe) -> bool {
         is_bare(probe)
             || probe.records().iter().any(|record| {
-                is_conversation(record.get("messages").unwrap_or(record)) || preference::is_preference(record)
+                is_conversation(record.get("messages").unwrap_or(record))
+                    || preference::is_preference(record)
+                    || is_exchange(record)
             })
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let probe = Probe::read(source)?;
+        if probe.records().iter().any(is_exchange) {
+            return import_log(source, Dialect::Chat, false, FORMAT, sink);
+        }
         let layout = if is_bare(&probe) { Layout::Document } else { probe.layout() };
         let scoring = &source.options().scoring;
         slice::each(source, layout, sink, |record, sink| read(record, scoring, sink))
     }
+}
+
+/// True for a request with its response, as proxies and batches log them.
+fn is_exchange(record: &Outline) -> bool {
+    let response = record.get("response").map(|response| response.get("body").unwrap_or(response));
+    let choice = response.and_then(|response| response.get("choices")).and_then(Outline::first);
+    let request = ["request", "body"].iter().find_map(|key| record.get(key)?.get("messages"));
+    choice.is_some_and(|choice| choice.get("message").is_some()) || request.is_some_and(is_conversation)
 }
 
 /// True for a file that is one array of messages.

@@ -89,6 +89,8 @@ mod report;
 /// Policies that act in the bundled environments, and the runs they leave.
 #[cfg(feature = "packages")]
 mod rollout;
+/// One scripted run through the library of each format, and what comes out.
+mod scripted_run;
 /// The project folder: importing, listing, verdicts, split, forgetting.
 mod store;
 /// Stored runs are reproduced to the byte or not at all.

@@ -99,13 +99,20 @@ pub(in crate::importers) fn answer(
             list = nested;
         }
         let Some(mut first) = list.first().and_then(|raw| Object::of(raw)) else { continue };
-        let Some(message) = first.take(inner) else { continue };
+        let finish_reason = ["finish_reason", "finishReason"].into_iter().find_map(|key| first.text(key));
+        let message = first.take(inner);
+        if message.is_none() && finish_reason.is_none() {
+            continue;
+        }
         object.take(key);
         if list.len() > 1 {
             aside.lose(key, "of several answers the first is kept");
         }
-        thread.add(message, dialect, Role::Assistant, aside)?;
-        let finish_reason = ["finish_reason", "finishReason"].into_iter().find_map(|key| first.text(key));
+        match message {
+            // An answer that was cut off before it said anything.
+            None => thread.extend(vec![spoken(Role::Assistant, None, Vec::new())]),
+            Some(message) => thread.add(message, dialect, Role::Assistant, aside)?,
+        }
         made(object, finish_reason, thread, aside);
         first.take("index");
         aside.left(first, key);
@@ -114,6 +121,10 @@ pub(in crate::importers) fn answer(
     let Some(items) = object.get("output").and_then(elements) else { return Ok(false) };
     object.take("output");
     thread.add_all(&items, "output", Some(Dialect::Responses), Role::Assistant, aside)?;
+    if thread.answered().is_none() && object.get("error").is_none() {
+        // It said nothing, which is an answer too.
+        thread.extend(vec![spoken(Role::Assistant, None, Vec::new())]);
+    }
     let reason = object.object("incomplete_details").text("reason");
     let finish_reason = reason.or_else(|| object.text("status"));
     made(object, finish_reason, thread, aside);

@@ -5,6 +5,8 @@
 //! beside it, parsed, and often once more in the provider's form under `additional_kwargs`; only what the
 //! parsed ones do not say is read from there.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::value::RawValue;
 
 use super::content::{elsewhere, known};
@@ -93,19 +95,20 @@ fn answer(fields: &mut Object<'_>, aside: &mut Aside) -> Result<Vec<Part>, Recor
         calls.push(parsed_call(raw, aside)?);
     }
     if calls.is_empty() {
-        calls.extend(provider);
+        calls = provider;
     } else {
-        for call in &mut calls {
-            // The provider's own bytes of the same call.
-            if let Some(own) =
-                provider.iter().find(|own| own.call_id.is_some() && own.call_id == call.call_id)
-            {
+        // The provider's own bytes of the same call.
+        let own: BTreeMap<Option<String>, ToolCall> =
+            provider.into_iter().map(|call| (call.call_id.clone(), call)).collect();
+        for call in calls.iter_mut().filter(|call| call.call_id.is_some()) {
+            if let Some(own) = own.get(&call.call_id) {
                 call.clone_from(own);
             }
         }
     }
     // A content of the provider's blocks holds the calls already, in their place.
-    calls.retain(|call| !holds(&parts, call));
+    let held: BTreeSet<String> = parts.iter().filter_map(call_id).map(str::to_owned).collect();
+    calls.retain(|call| call.call_id.as_ref().is_none_or(|id| !held.contains(id)));
     if !calls.is_empty() {
         parts.retain(|part| part.as_text() != Some(""));
     }
@@ -114,11 +117,11 @@ fn answer(fields: &mut Object<'_>, aside: &mut Aside) -> Result<Vec<Part>, Recor
     Ok(parts)
 }
 
-fn holds(parts: &[Part], call: &ToolCall) -> bool {
-    parts.iter().any(|part| {
-        matches!(part, Part::ToolCall(held)
-            if held.name == call.name && held.call_id.is_some() && held.call_id == call.call_id)
-    })
+fn call_id(part: &Part) -> Option<&str> {
+    match part {
+        Part::ToolCall(call) => call.call_id.as_deref(),
+        _ => None,
+    }
 }
 
 fn parsed_call(raw: &RawValue, aside: &mut Aside) -> Result<ToolCall, RecordError> {

@@ -32,27 +32,12 @@ impl Thread {
         speaker: Role,
         aside: &mut Aside,
     ) -> Result<(), RecordError> {
-        for (index, raw) in list.iter().enumerate() {
-            // LangChain logs a batch of one prompt as a list in a list.
-            let read = match elements(raw) {
-                Some(inner) if list.len() == 1 => {
-                    return self.add_each(&inner, &format!("{place}[0]"), dialect, speaker, aside);
-                }
-                _ => self.add(raw, dialect, speaker, aside),
-            };
-            read.map_err(|error| RecordError::new(error.code, format!("{place}[{index}]: {error}")))?;
-        }
-        Ok(())
-    }
-
-    fn add_each(
-        &mut self,
-        list: &[&RawValue],
-        place: &str,
-        dialect: Option<Dialect>,
-        speaker: Role,
-        aside: &mut Aside,
-    ) -> Result<(), RecordError> {
+        // LangChain logs a batch of one prompt as a list in a list.
+        let nested = if let [only] = list { elements(only) } else { None };
+        let (list, place) = match &nested {
+            Some(inner) => (inner.as_slice(), format!("{place}[0]")),
+            None => (list, place.to_owned()),
+        };
         for (index, raw) in list.iter().enumerate() {
             self.add(raw, dialect, speaker, aside)
                 .map_err(|error| RecordError::new(error.code, format!("{place}[{index}]: {error}")))?;

@@ -9,7 +9,7 @@ use crate::importers::object::Object;
 use crate::importers::slice::{RawRecord, Records};
 use crate::importers::source::ReadSeek;
 use crate::importers::value::text;
-use crate::importers::{Layout, Probe, Source};
+use crate::importers::{Layout, Outline, Probe, Source};
 use crate::warning::ByteSpan;
 
 /// Names that tell results from requests: a word of the results' file and what stands in its place in
@@ -23,8 +23,10 @@ const PAIRS: [(&str, &str); 7] = [
     ("predictions", "requests"),
     ("predictions", "input"),
 ];
-/// Members that name a request within its batch.
-const NAMES: [&str; 2] = ["custom_id", "key"];
+/// What OpenAI and Anthropic call a request within its batch.
+pub(super) const CUSTOM_ID: &str = "custom_id";
+/// Members that name a request within its batch; the second is Google's.
+const NAMES: [&str; 2] = [CUSTOM_ID, "key"];
 
 /// The requests of a batch by their names; each is read when it is asked for.
 pub(super) struct Requests {
@@ -46,7 +48,14 @@ impl Requests {
     }
 
     /// True for a file of requests beside which their results lie, with which they are read.
-    pub(super) fn are_answered(requests: &Source) -> bool {
+    pub(super) fn are_answered(requests: &Source, probe: &Probe) -> bool {
+        let asks = |record: &Outline| {
+            let named = NAMES.iter().any(|key| record.get(key).is_some());
+            named && ["response", "result", "error"].iter().all(|key| record.get(key).is_none())
+        };
+        if probe.records().is_empty() || !probe.records().iter().all(asks) {
+            return false;
+        }
         let name = requests.name();
         PAIRS.iter().any(|(other, word)| {
             let results = name.rsplit_once(word).map(|(before, after)| format!("{before}{other}{after}"));
@@ -85,6 +94,6 @@ impl Requests {
 }
 
 /// The name of a request or a result within its batch.
-pub(super) fn name(object: &Object<'_>) -> Option<String> {
+fn name(object: &Object<'_>) -> Option<String> {
     NAMES.iter().find_map(|key| object.get(key).and_then(text)).map(Cow::into_owned)
 }

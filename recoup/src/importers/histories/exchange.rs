@@ -5,7 +5,7 @@
 
 use serde_json::value::RawValue;
 
-use super::batch;
+use super::batch::CUSTOM_ID;
 use crate::importers::RecordError;
 use crate::importers::dialect::{self, Aside, Dialect, Thread, offered};
 use crate::importers::object::{Object, missing, wrong_type};
@@ -71,7 +71,7 @@ pub(super) fn exchange<'a>(
     sent: Option<&RawValue>,
     dialect: Dialect,
 ) -> Result<Exchange<'a>, RecordError> {
-    let mut read = Exchange { alone: batch::name(&row).is_some(), ..Exchange::default() };
+    let mut read = Exchange { alone: sent.is_some() || row.has(CUSTOM_ID), ..Exchange::default() };
     let received = RESPONSES.iter().find_map(|key| row.take_if(key, is_object));
     let kept = REQUESTS.iter().find_map(|key| row.take_if(key, is_object));
     let asked = sent.or(kept).map(|raw| within(raw, &REQUESTS));
@@ -96,6 +96,11 @@ pub(super) fn exchange<'a>(
     }
     read.error = read.error.or_else(|| failure(&mut row));
     read.answer = answer.finish();
+    if received.is_some() && read.answer.is_empty() && read.error.is_none() {
+        // Vertex says beside an empty response why it is empty.
+        let status = row.text("status").filter(|status| !status.is_empty());
+        read.error = Some(status.ok_or_else(|| wrong_type("response", "an answer of a known form"))?);
+    }
     if read.context.is_empty() && read.answer.is_empty() && read.error.is_none() {
         return Err(missing("request"));
     }
@@ -183,7 +188,7 @@ impl<'a> Exchange<'a> {
             let word = self.error.take().or_else(|| blocked(&mut object));
             let word = word.or_else(|| object.clone().text("type"));
             object.take("type");
-            self.error = Some(word.ok_or_else(|| wrong_type("response", "an answer of a known form"))?);
+            self.error = word;
         }
         self.echoed(&mut object, asked);
         if let Some(node) = answer.answered() {

@@ -57,7 +57,7 @@ impl Links {
         let context = chain(previous.map_or_else(start, |(_, end)| end), exchange.context.iter().skip(known));
         if let Some((earlier, _)) = previous {
             self.join(earlier, record);
-        } else if let Some(earlier) = self.continued(&context) {
+        } else if let Some(earlier) = self.continued(longer(&context, exchange)) {
             self.join(earlier, record);
         }
         let last = context.last().copied().or(previous.map(|(_, end)| end)).unwrap_or_else(start);
@@ -121,6 +121,14 @@ impl Links {
     }
 }
 
+/// The threads that a record may go on from. One that only holds messages says more than what it goes
+/// on from; a request may be a failed one tried again.
+fn longer<'c>(context: &'c [Hash], exchange: &Exchange<'_>) -> &'c [Hash] {
+    let asked = !exchange.answer.is_empty() || exchange.error.is_some();
+    let shorter = context.split_last().map_or(context, |(_, before)| before);
+    if asked { context } else { shorter }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ByteSpan, Exchange, Links};
@@ -160,5 +168,6 @@ mod tests {
     #[test]
     fn a_failed_request_belongs_to_the_one_that_tries_again() {
         assert_eq!(runs(&["a>", "a>B", "a>C"]), [vec![0, 1], vec![2]]);
+        assert_eq!(runs(&["aBc>", "aBc>", "aBcD>"]), [vec![0, 2], vec![1]], "equal lists of messages");
     }
 }

@@ -26,7 +26,7 @@ use self::exchange::exchange;
 use self::links::{Links, Staged};
 use self::tree::Tree;
 use super::dialect::Dialect;
-use super::object::Object;
+use super::object::{Object, missing};
 use super::slice::{Joined, RawRecord, Records};
 use super::source::ReadSeek;
 use super::value::{is_array, is_object};
@@ -48,10 +48,11 @@ pub(super) fn import_log(
     format: &str,
     sink: &mut dyn Sink,
 ) -> Result<(), ImportError> {
-    if Requests::are_answered(source) {
+    let probe = Probe::read(source)?;
+    if Requests::are_answered(source, &probe) {
         return Ok(());
     }
-    let layout = if bare { Layout::Document } else { Probe::read(source)?.layout() };
+    let layout = if bare { Layout::Document } else { probe.layout() };
     let requests = Requests::beside(source);
     import(source, layout, format, sink, &|record| logged(record, dialect, requests.as_ref()))
 }
@@ -63,12 +64,12 @@ fn logged<'a>(
 ) -> Result<Exchange<'a>, RecordError> {
     let raw: &RawValue = record.parse()?;
     if is_array(raw) {
-        return Exchange::of_messages(raw, dialect, Object::default());
+        return filled(Exchange::of_messages(raw, dialect, Object::default())?);
     }
     let mut row = Object::parse(raw, "record")?;
     for key in ["items", "data"] {
         if let Some(list) = row.take_if(key, is_array) {
-            return Exchange::of_messages(list, dialect, row);
+            return filled(Exchange::of_messages(list, dialect, row)?);
         }
     }
     if row.has("role") {
@@ -77,6 +78,11 @@ fn logged<'a>(
     let sent = requests.and_then(|requests| requests.of(&row));
     let sent = sent.as_ref().map(RawRecord::parse::<&RawValue>).transpose()?;
     exchange(row, sent.filter(|raw| is_object(raw)), dialect)
+}
+
+/// The same, or an error where it holds no message.
+fn filled(exchange: Exchange<'_>) -> Result<Exchange<'_>, RecordError> {
+    if exchange.context.is_empty() { Err(missing("messages")) } else { Ok(exchange) }
 }
 
 /// Reads every run of a file of histories. A record that `read` refuses is quarantined.
@@ -134,7 +140,8 @@ fn run(
         record.attempt(sink, |record, _| {
             let exchange = read(record)?;
             // A log grows: its runs keep the name that their first record gives them.
-            let name = exchange.id.clone().unwrap_or_else(|| match record.ordinal {
+            let known = exchange.conversation.clone().or_else(|| exchange.id.clone());
+            let name = known.unwrap_or_else(|| match record.ordinal {
                 0 => record.sha256.clone(),
                 ordinal => format!("{}#{ordinal}", record.sha256),
             });

@@ -15,6 +15,8 @@ use crate::warning::Loss;
 pub(super) struct Tree {
     run: Trajectory,
     losses: BTreeSet<Loss>,
+    /// Names of the tools so far.
+    offered: BTreeSet<String>,
     /// The message that a thread ends in.
     known: HashMap<Hash, usize>,
     /// What a response ends in, by the provider's id of it.
@@ -30,6 +32,7 @@ impl Tree {
         Self {
             run: Trajectory::new(format, Task::from_goal("")),
             losses: BTreeSet::new(),
+            offered: BTreeSet::new(),
             known: HashMap::new(),
             responses: HashMap::new(),
             end: None,
@@ -44,7 +47,7 @@ impl Tree {
         let Exchange { mut context, answer, tools, mut aside, id, previous, error, asked, row, .. } =
             exchange;
         for tool in tools {
-            if self.run.tool(&tool.name).is_none() {
+            if self.offered.insert(tool.name.clone()) {
                 self.run.tools.push(tool);
             }
         }
@@ -100,10 +103,12 @@ impl Tree {
     /// A message of a request: known already, or a new one under `parent`.
     fn repeated(&mut self, node: Node, hash: Hash, parent: Option<usize>, aside: &mut Aside) -> usize {
         if let Some(known) = self.known.get(&hash).copied() {
-            let differs = self.run.nodes.get(known).is_some_and(|first| first.parts != node.parts);
-            if differs {
-                let reason = "a message sent again in another form; the first is kept";
-                aside.lose("messages", reason);
+            if let Some(first) = self.run.nodes.get_mut(known) {
+                if first.parts != node.parts {
+                    let reason = "a message sent again in another form; the first is kept";
+                    aside.lose("messages", reason);
+                }
+                first.occurrence.at = first.occurrence.at.take().or(node.occurrence.at);
             }
             return known;
         }
