@@ -54,6 +54,13 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
         say_imported(&summary, printer);
     }
     say_problems(&imported, printer);
+    let missing = store.labels_without_run()?;
+    if missing > 0 {
+        let named = runs(missing as usize);
+        printer.warn(format_args!(
+            "{named} named by labels are not in the project; hint: import their traces too"
+        ));
+    }
     Ok(ended(&imported))
 }
 
