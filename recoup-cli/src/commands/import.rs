@@ -58,7 +58,7 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
     if missing > 0 {
         let named = runs(missing as usize);
         printer.warn(format_args!(
-            "{named} named by labels are not in the project; hint: import their traces too"
+            "labels name {named} not in the project, and wait; hint: import the traces they belong to"
         ));
     }
     Ok(ended(&imported))
