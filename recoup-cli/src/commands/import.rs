@@ -71,6 +71,13 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
     }
     say_problems(&imported, printer);
     input.say_unmatched(&imported, printer);
+    let missing = store.labels_without_run()?;
+    if missing > 0 {
+        let named = runs(missing as usize);
+        printer.warn(format_args!(
+            "labels name {named} not in the project, and wait; hint: import the traces they belong to"
+        ));
+    }
     Ok(ended(&imported))
 }
 

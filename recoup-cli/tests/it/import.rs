@@ -170,3 +170,33 @@ fn an_agent_that_people_blame_is_not_shown_where_they_name_no_step() {
         assert!(!shown["trajectory"].to_string().contains("PLANTED"), "{shown}");
     }
 }
+
+#[test]
+fn labels_whose_runs_are_elsewhere_are_said() {
+    let bench = Bench::new();
+    let label = json!([{
+        "trajectory_id": "elsewhere", "LLM": "m", "task_type": "alfworld", "critical_failure_step": 1,
+        "critical_failure_module": "plan", "step_annotations": [],
+    }]);
+    bench.write("labels.json", label.to_string());
+    bench.write("runs.jsonl", chat_line("a", "t", Some(false), "x"));
+    let output = bench.output(&["import", "labels.json", "runs.jsonl"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("labels name 1 run not in the project"), "{said}");
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn a_trial_that_stands_in_two_files_is_one_run() {
+    let bench = Bench::new();
+    let trial = json!({
+        "id": "00000000-0000-4000-8000-000000000001", "trial_name": "a.1-of-1.now", "task_id": "a@v1",
+        "instruction": "Do a.", "is_resolved": true, "failure_mode": "agent_timeout", "parser_results": {"t": "passed"},
+    });
+    bench.write("run/results.json", json!({"id": "r", "results": [trial]}).to_string());
+    bench.write("run/a@v1/a.1-of-1.now/results.json", trial.to_string());
+    bench.write("run/nested/a@v1/a.1-of-1.now/results.json", trial.to_string());
+    let summary = bench.json(&["import", "run", "--json"], 0);
+    assert_eq!((summary["new"].as_u64(), summary["duplicates"].as_u64()), (Some(1), Some(2)));
+    assert_eq!(summary["outcomes"]["success"], 1);
+}

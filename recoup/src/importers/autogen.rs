@@ -33,6 +33,10 @@ impl Importer for AutoGen {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "messages or events of AutoGen with `source` and `type`, alone, in a `task_result` or in a team's state"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_bare(probe) || probe.records().iter().any(|record| is_record(record) || is_event(record))
     }

@@ -26,7 +26,7 @@ use crate::warning::Loss;
 
 const FORMAT: &str = "bfcl";
 /// What a result's members beside id and answer are called, of which one suffices.
-const FIGURES: [&str; 4] = ["input_token_count", "output_token_count", "latency", "inference_log"];
+const FIGURES: [&str; 3] = ["input_token_count", "output_token_count", "inference_log"];
 /// How a result begins that no model gave.
 const FAILED: &str = "Error during inference";
 

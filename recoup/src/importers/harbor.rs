@@ -13,7 +13,6 @@ use super::openai_chat::emit_losses;
 use super::slice::{self, RawRecord, Stop};
 use super::value::{is_object, json_object};
 use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, atif};
-use crate::json::Json;
 use crate::task::{Task, VerifierRef};
 use crate::trajectory::{Agent, Harness, Outcome, TerminationKind, Trajectory};
 use crate::warning::Loss;

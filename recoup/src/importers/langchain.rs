@@ -41,6 +41,10 @@ impl Importer for LangChain {
         "langchain"
     }
 
+    fn recognizes(&self) -> &'static str {
+        "messages as LangChain dumps them, with `type` and `data`, `lc` and `kwargs`, or `type` and `content`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_bare(probe) || probe.records().iter().any(is_record)
     }

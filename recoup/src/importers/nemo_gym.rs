@@ -18,7 +18,7 @@ use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source, row};
 use crate::json::Json;
 use crate::task::Task;
-use crate::trajectory::{Call, Role, Trajectory};
+use crate::trajectory::{Call, Harness, Role, Trajectory};
 use crate::warning::Loss;
 
 const FORMAT: &str = "nemo-gym";
@@ -68,7 +68,15 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
         if alone { Some(std::mem::take(&mut row)) } else { row.take("ng_trajectory").and_then(Object::of) };
     let params = row.object("responses_create_params");
     let response = row.take("response");
-    let mut evidence = trajectory.map(|trajectory| Evidence::read(trajectory, &mut losses)).transpose()?;
+    let evidence = trajectory.map(|trajectory| Evidence::read(trajectory, &mut losses)).transpose();
+    let mut evidence = match evidence {
+        // The response says most of it too.
+        Err(error) if response.is_some() => {
+            losses.insert(Loss::new(FORMAT, "ng_trajectory", error.reason));
+            None
+        }
+        read => read?,
+    };
     let runs = match evidence.as_mut().map(|evidence| evidence.runs(&mut losses)).transpose()? {
         Some(runs) if !runs.is_empty() => runs,
         _ => vec![(plain(&params, response, &mut losses)?, None)],
@@ -85,7 +93,11 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
         }
         let task = task(&mut row, evidence.as_ref(), &run);
         let agent = row.take("agent_ref").map(Json::from);
+        let ended = run.leaves.first_mut().and_then(|leaf| leaf.outcome.termination.take());
         row::settle(&mut run, row, scoring);
+        if let Some(leaf) = run.leaves.first_mut() {
+            leaf.outcome.termination = ended;
+        }
         run.task = task;
         run.extra.extend(agent.map(|agent| ("agent_ref".to_owned(), agent)));
         let rest = super::value::json_object(params.rest());
@@ -116,6 +128,7 @@ fn plain(
     losses: &mut BTreeSet<Loss>,
 ) -> Result<Trajectory, Stop> {
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
+    run.harness = Some(Harness { name: FORMAT.to_owned(), version: None });
     let mut aside = Aside::default();
     let input = params.get("input").ok_or_else(|| missing("responses_create_params.input"))?;
     for mut node in messages(input, Some(Dialect::Responses), Role::User, &mut aside)? {

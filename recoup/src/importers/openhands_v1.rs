@@ -37,12 +37,19 @@ impl Importer for OpenHandsV1 {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        probe.records().iter().any(|record| is_event(record) || is_output(record) || is_page(record))
+        probe
+            .records()
+            .iter()
+            .any(|record| is_event(record) || is_output(record) || is_page(record) || is_state(record))
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let probe = Probe::read(source)?;
         let first = probe.records().first();
+        if first.is_some_and(is_state) {
+            // Read with the conversation's events.
+            return Ok(());
+        }
         if probe.shape == Shape::Object && first.is_some_and(is_event) && probe.records().len() == 1 {
             return folder::import(source, sink);
         }
@@ -72,6 +79,11 @@ fn is_output(record: &Outline) -> bool {
 /// A page of the agent server's answer.
 fn is_page(record: &Outline) -> bool {
     record.get("items").and_then(Outline::first).is_some_and(is_event)
+}
+
+/// The program's state above the events of a conversation.
+fn is_state(record: &Outline) -> bool {
+    record.has_all(&["id", "agent", "workspace", "persistence_dir", "execution_status"])
 }
 
 /// One event a line: all of them are one run.

@@ -33,6 +33,10 @@ impl Importer for SmolAgents {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "`steps` of a smolagents memory, with `step_number`, `model_output` or `task`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_bare(probe) || probe.records().iter().any(|record| record.get("steps").is_some_and(is_steps))
     }

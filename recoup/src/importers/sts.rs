@@ -32,6 +32,10 @@ impl Importer for Sts {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "lines that begin with a `type` session, `harness` and `id`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         let is_session = |value: &Outline| {
             value.get("type").and_then(Outline::as_str) == Some("session")

@@ -60,7 +60,11 @@ fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     run.task = Task::named(format!("{FORMAT}/{native}"), row.text("question").unwrap_or_default());
     run.hidden.gold = row.take("ground_truth").map(Json::from);
     let label = label(&mut row, &run);
-    if label.as_ref().is_some_and(|label| is_marked(label)) {
+    if label.as_ref().is_some_and(|label| label.node.is_none()) {
+        let reason = "the label points at no message of its run";
+        sink.loss(Loss::new(FORMAT, "mistake_step", reason))?;
+    }
+    if label.as_ref().is_some_and(is_marked) {
         let reason = "the label stands on a prompt, where no agent acted";
         sink.loss(Loss::new(FORMAT, "mistake_step", reason))?;
     }

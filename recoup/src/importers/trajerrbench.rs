@@ -16,6 +16,7 @@ use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{Outcome, Role, Trajectory};
 use crate::verdict::ReferenceLabel;
+use crate::warning::Loss;
 
 const FORMAT: &str = "trajerrbench";
 
@@ -56,7 +57,12 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
     let mut metadata: Object<'_> = row.required("metadata")?;
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut aside = Aside::default();
-    for node in messages(raw, Some(Dialect::Chat), Role::User, &mut aside)? {
+    for (index, mut node) in
+        messages(raw, Some(Dialect::Chat), Role::User, &mut aside)?.into_iter().enumerate()
+    {
+        // Each message says its own index.
+        let only_step = format!("{{\"step\":{index}}}");
+        node.occurrence.extra = node.occurrence.extra.filter(|extra| extra.as_str() != only_step);
         run.push(node);
     }
     let mut losses = BTreeSet::new();
@@ -70,6 +76,9 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
         Outcome::from_score(reward, scoring.success_at.unwrap_or(1.0), "reward")
     });
     let label = metadata.take("annotation").and_then(|annotation| label(annotation, raw, run.nodes.len()));
+    if label.as_ref().is_some_and(|label| label.node.is_none()) {
+        losses.insert(Loss::new(FORMAT, "critical_error_step", "the label points at no message of its run"));
+    }
     // The original's labels among other things; neither a judge nor a view may see them.
     run.hidden.reference = metadata.take("extra").filter(|raw| raw.get() != "{}").map(Json::from);
     run.extra.insert("dataset".to_owned(), Json::string(&dataset));

@@ -11,7 +11,9 @@ use serde_json::value::RawValue;
 use super::object::{Object, missing};
 use super::openai_chat::emit_losses;
 use super::slice::{self, RawRecord, Stop};
-use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source};
+use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source};
+use crate::json::Json;
+use crate::warning::Loss;
 
 const FORMAT: &str = "verifiers";
 
@@ -69,15 +71,26 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
     let environment = ["name", "id"].into_iter().find_map(|key| environment.text(key));
     let episode = line.clone().text("id");
     let rest = line.rest();
+    if traces.is_empty() {
+        losses.insert(Loss::new(FORMAT, "traces", "an episode without a trace holds no run"));
+    }
+    let shared: Vec<(String, Json)> =
+        rest.into_iter().filter(|(key, _)| matches!(key.as_str(), "group" | "run")).collect();
     for (part, raw) in (0..).zip(traces) {
-        let trace = Object::parse(raw, "traces[]")?;
-        let (mut run, native) = trace::run(trace, environment.as_deref(), scoring, &mut losses)?;
-        if let Some(episode) = &episode {
-            run.extra.insert("episode".to_owned(), crate::json::Json::string(episode));
+        let read = Object::parse(raw, "traces[]")
+            .and_then(|trace| trace::run(trace, environment.as_deref(), scoring, &mut losses));
+        match read {
+            Ok((mut run, native)) => {
+                run.extra.extend(episode.as_ref().map(|id| ("episode".to_owned(), Json::string(id))));
+                run.extra.extend(shared.iter().cloned());
+                record.emit(sink, run, native, Vec::new(), part)?;
+            }
+            // The other agents' traces are whole.
+            Err(error) => {
+                let error = RecordError::new(error.code, format!("traces[{part}]: {error}"));
+                sink.event(record.quarantine(&error))?;
+            }
         }
-        let said = rest.iter().filter(|(key, _)| matches!(key.as_str(), "group" | "run"));
-        run.extra.extend(said.map(|(key, value)| (key.clone(), value.clone())));
-        record.emit(sink, run, native, Vec::new(), part)?;
     }
     emit_losses(losses, sink)?;
     Ok(())

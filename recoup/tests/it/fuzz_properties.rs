@@ -28,6 +28,7 @@ pub fn slicer(bytes: &[u8]) {
         for layout in LAYOUTS {
             slice(bytes, &source, layout);
         }
+        table(bytes, &source);
         for path in [["samples"].as_slice(), &["a", "b"]] {
             let _ = header(&source, path);
         }
@@ -39,6 +40,17 @@ pub fn slicer(bytes: &[u8]) {
             .map(|item| item.unwrap().expect("an element of a valid array").parse().unwrap())
             .collect();
         assert_eq!(sliced, elements);
+    }
+}
+
+/// A table ends, and each of its rows is an object.
+fn table(bytes: &[u8], source: &Source) {
+    let Ok(rows) = Records::new(source, Layout::Table) else { return };
+    for (count, item) in rows.enumerate() {
+        assert!(count <= bytes.len(), "a table gives more rows than bytes");
+        let Ok(Ok(record)) = item else { continue };
+        let row: Result<Value, _> = record.parse();
+        assert!(row.as_ref().is_ok_and(Value::is_object), "{row:?}");
     }
 }
 

@@ -97,5 +97,8 @@ mod store;
 #[cfg(feature = "packages")]
 mod strictness;
 
+/// Tables: damage, limits, and rows that read the same from any of them.
+mod tables;
+
 /// What is learned from and what never is, and the rows that come of it.
 mod views;

@@ -40,6 +40,9 @@ impl Events {
         for envelope in ["id", "parent_id"] {
             event.take(envelope);
         }
+        if kind != "MessageEvent" {
+            event.take("source");
+        }
         match kind.as_str() {
             "ActionEvent" => self.action(&mut event, at)?,
             "MessageEvent" => self.message(event, at)?,

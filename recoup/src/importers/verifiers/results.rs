@@ -32,7 +32,9 @@ pub(super) fn run(
     let mut aside = Aside::default();
     for (key, speaker) in [("prompt", Role::User), ("completion", Role::Assistant)] {
         let raw: &RawValue = line.take(key).ok_or_else(|| missing(key))?;
-        for mut node in messages(raw, Some(Dialect::Chat), speaker, &mut aside)? {
+        let read = messages(raw, Some(Dialect::Chat), speaker, &mut aside)
+            .map_err(|error| RecordError::new(error.code, format!("`{key}`: {error}")))?;
+        for mut node in read {
             // What stands in the prompt was shown to the model, whoever's words it repeats.
             node.occurrence.sampled &= key == "completion";
             run.push(node);
