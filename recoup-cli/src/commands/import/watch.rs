@@ -201,10 +201,11 @@ impl Watch<'_> {
             self.printer.json(&provenance);
         } else {
             self.printer.line(format_args!(
-                "watched for {} looks: {} new from {} files read, {} of them grown; {} records left out",
+                "looked {} times: {} new from {} {} read, {} grown; {} records left out",
                 total.looks,
                 runs(total.new as usize),
                 total.files,
+                if total.files == 1 { "file" } else { "files" },
                 total.revisions,
                 total.quarantined,
             ));
