@@ -2,7 +2,7 @@
 
 use recoup::importers::IMPORTERS;
 use recoup::rollout;
-use recoup::store::{Filter, Page, Row};
+use recoup::store::{Filter, Page, Row, Store};
 use recoup::trajectory::Status;
 use recoup::verdict::{Class, Party, Side};
 use recoup::visible::visible_line;
@@ -17,7 +17,7 @@ use crate::settings::Settings;
 /// Lists runs.
 pub(crate) fn ls(flags: &LsArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let store = project::open(settings)?;
-    let filter = filter(&flags.filter)?;
+    let filter = filter(&flags.filter, &store)?;
     let page = if flags.all { Page::ALL } else { Page { offset: flags.offset, limit: flags.limit } };
     let rows = store.list(&filter, page)?;
     if printer.is_json() {
@@ -66,16 +66,13 @@ fn line(row: &Row, printer: Printer) -> String {
 }
 
 /// The filter that the flags mean.
-fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
-    // What is read, and what policies leave.
-    let formats: Vec<&str> =
-        IMPORTERS.iter().map(|importer| importer.format()).chain([rollout::FORMAT]).collect();
+fn filter(flags: &FilterArgs, store: &Store) -> Result<Filter, Failure> {
     Ok(Filter {
         outcome: outcome(flags.outcome.as_deref())?,
         blame: word("blame", flags.blame.as_deref(), &Party::ALL, Party::as_str)?,
         class: word("class", flags.class.as_deref(), &Class::ALL, Class::as_str)?,
         split: word("split", flags.split.as_deref(), &Side::ALL, Side::as_str)?,
-        format: word("format", flags.format.as_deref(), &formats, |name| name)?,
+        format: format(flags.format.as_deref(), store)?,
         agent: flags.agent.clone(),
         model: flags.model.clone(),
         task: flags.task.clone(),
@@ -84,6 +81,18 @@ fn filter(flags: &FilterArgs) -> Result<Filter, Failure> {
         continuations: flags.continuations,
         ..Filter::default()
     })
+}
+
+/// A format that is read, or that policies leave, or that runs of the project have: a mapping names its own.
+fn format(given: Option<&str>, store: &Store) -> Result<Option<String>, Failure> {
+    let formats: Vec<&str> =
+        IMPORTERS.iter().map(|importer| importer.format()).chain([rollout::FORMAT]).collect();
+    match given {
+        Some(own) if !formats.contains(&own) && store.stats()?.formats.contains_key(own) => {
+            Ok(Some(own.to_owned()))
+        }
+        given => word("format", given, &formats, |name| name),
+    }
 }
 
 /// The word of an outcome, where it is one.

@@ -68,6 +68,8 @@ mod selection;
 /// The main job on the bundled examples and on the shared traces.
 mod run;
 
+/// Sessions of coding agents that grow, fork and have subagents.
+mod sessions;
 /// Folders that are followed while they grow.
 mod watch;
 

@@ -104,6 +104,10 @@ fn a_mapping_reads_every_field_and_drops_nothing() {
         insta::assert_snapshot!(format!("mapped-{key}"), text);
     }
     assert_eq!(bench.json(&["import", "runs.jsonl", "--map", "desk.toml", "--json"], 0)["new"], 0);
+    assert_eq!(bench.json_lines(&["ls", "--format", "desk", "--json"]).len(), 1);
+    assert_eq!(bench.output(&["ls", "--format", "dusk"]).status.code(), Some(2));
+    let summary = bench.json(&["run", "runs.jsonl", "--map", "desk.toml", "--json"], 0);
+    assert_eq!((summary["duplicates"].as_u64(), summary["diagnosed"].as_u64()), (Some(1), Some(1)));
 }
 
 #[test]

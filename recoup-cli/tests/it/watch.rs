@@ -101,7 +101,7 @@ fn a_session_that_goes_on_is_one_run() {
     assert_eq!((status.code(), last["revisions"].as_u64()), (Some(0), Some(1)));
     let listed = bench.json_lines(&["ls", "--json"]);
     assert_eq!(listed.len(), 1, "the latest revision alone");
-    assert_eq!(listed[0]["node_count"], 2);
+    assert_eq!(listed[0]["nodes"], 2);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn an_end_can_be_set_and_nothing_is_made_of_nothing() {
     bench.write("runs.jsonl", chat_line("a", "t", Some(true), "x"));
     let output = bench.output(&["import", "--watch", "runs.jsonl", "--interval", "10ms", "--for", "1s"]);
     assert!(
-        String::from_utf8_lossy(&output.stdout).contains("1 run from 1 files read"),
+        String::from_utf8_lossy(&output.stdout).contains("1 run new from 1 file read"),
         "{}",
         bench.render(&output)
     );

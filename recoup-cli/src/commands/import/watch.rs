@@ -201,10 +201,11 @@ impl Watch<'_> {
             self.printer.json(&provenance);
         } else {
             self.printer.line(format_args!(
-                "watched for {} looks: {} new from {} files read, {} of them grown; {} records left out",
+                "looked {} times: {} new from {} {} read, {} grown; {} records left out",
                 total.looks,
                 runs(total.new as usize),
                 total.files,
+                if total.files == 1 { "file" } else { "files" },
                 total.revisions,
                 total.quarantined,
             ));
@@ -217,6 +218,10 @@ impl Watch<'_> {
 /// written, an archive without its index.
 fn is_unfinished(entry: &Quarantine) -> bool {
     let Some(span) = entry.span else { return true };
-    let length = std::fs::metadata(&entry.uri).map(|metadata| metadata.len());
-    entry.code == "truncated" || length.is_ok_and(|length| span.end >= length)
+    let packed = [".gz", ".zst"].iter().any(|ending| entry.uri.ends_with(ending));
+    match std::fs::metadata(&entry.uri) {
+        // Behind what is cut off stands at most the end of its line.
+        Ok(metadata) if !packed => span.end + 2 >= metadata.len(),
+        _ => entry.code == "truncated",
+    }
 }

@@ -91,6 +91,11 @@ impl Line {
             aside,
         })
     }
+
+    /// Whether it sums up the context that a compaction has cut off.
+    pub(super) fn is_compact_summary(&self) -> bool {
+        self.rest.get("isCompactSummary").is_some_and(|flag| flag.as_str() == "true")
+    }
 }
 
 impl Message {

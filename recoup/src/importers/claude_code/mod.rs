@@ -3,7 +3,9 @@
 //! * A line of a session is a message, one content block of a message, or an event of the harness.
 //!   Blocks of one API response share `message.id` and become one node, whose usage counts once; the
 //!   results of its parallel calls come as several user lines and become one node too.
-//! * Rewinding or resuming makes a fork: a second branch. `parentUuid` null starts a root (the first
+//! * Rewinding makes a fork: a second branch. A session that was resumed or forked into a new file has its history
+//!   copied there, under its own id (`forkedFrom` says so) or the old one's ([`sessions`]): copied context, the
+//!   same nodes as in the old session, and no steps of the new one. A copy that does not say so cannot be told. `parentUuid` null starts a root (the first
 //!   line, a cleared or compacted context); a parent in another file is noted and starts a root.
 //!   A session in which no line names a parent is a line in the order of the file.
 //! * Events of the harness are not what the model read: children pass through them to the message
@@ -21,6 +23,10 @@ mod sessions;
 
 use super::slice::Again;
 use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source};
+use crate::json::Json;
+
+/// Where a subagent's run names the session that called it.
+const PARENT: &str = "parent_trajectory";
 
 /// Claude Code session files.
 pub(super) struct ClaudeCode;
@@ -55,7 +61,11 @@ impl Importer for ClaudeCode {
             let Some(joined) = joined else { continue };
             let native = session.native_id();
             match conversation::build(self.format(), &native, &mut lines, sink)? {
-                Some(run) => joined.emit(sink, run, Some(native), Vec::new(), 0)?,
+                Some(mut run) => {
+                    let parent = session.parent().map(|parent| (PARENT.to_owned(), Json::string(parent)));
+                    run.extra.extend(parent);
+                    joined.emit(sink, run, Some(native), Vec::new(), 0)?;
+                }
                 None => sink.loss(crate::warning::Loss::new(
                     self.format(),
                     "session",

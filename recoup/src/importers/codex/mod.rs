@@ -6,10 +6,12 @@
 //! closed by its token count. `compacted` replaces the context: the replacement starts a new root.
 //!
 //! A call's arguments are a JSON string whose content need not be JSON (patches with raw newlines);
-//! it stays byte for byte. A session without a turn (a failed start) is a run without steps. The
+//! it stays byte for byte. A session that was forked begins with the history of the one that it came from, copied
+//! in one go ([`fork`]): copied context, the same nodes as there, no steps of this session. A session without a turn (a failed start) is a run without steps. The
 //! session id is the run's native id: a file that grew is a new revision. Nobody scored these runs.
 
 mod event;
+mod fork;
 mod session;
 
 use serde_json::value::RawValue;
@@ -65,6 +67,7 @@ fn line(session: &mut Session, record: &RawRecord) -> Result<(), RecordError> {
     let kind: String = fields.required("type")?;
     let at: Option<String> = fields.optional("timestamp")?;
     let payload: &RawValue = fields.required("payload")?;
+    session.fork.pass(at.as_deref());
     match kind.as_str() {
         "session_meta" => session.meta(Object::parse(payload, "payload")?),
         "turn_context" => session.context(Object::parse(payload, "payload")?),

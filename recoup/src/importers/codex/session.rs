@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::value::RawValue;
 
 use super::event::{Exit, Tokens};
+use super::fork::Fork;
 use crate::importers::RecordError;
 use crate::importers::dialect::{Aside, Item};
 use crate::importers::object::Object;
@@ -14,6 +15,9 @@ use crate::task::Task;
 use crate::trajectory::{
     Agent, Call, Harness, Node, Outcome, Part, Role, Termination, TerminationKind, Trajectory,
 };
+
+/// Where a session's head names the session that it was forked from.
+const FORKED_FROM: &str = "forked_from_id";
 
 /// A session while its file is read.
 pub(super) struct Session {
@@ -31,6 +35,7 @@ pub(super) struct Session {
     pub(super) aborted: Option<String>,
     /// How many messages events tell of.
     pub(super) told: usize,
+    pub(super) fork: Fork,
     losses: Vec<(String, &'static str)>,
 }
 
@@ -49,6 +54,7 @@ impl Session {
             parameters: None,
             aborted: None,
             told: 0,
+            fork: Fork::default(),
             losses: Vec::new(),
         }
     }
@@ -60,11 +66,14 @@ impl Session {
     pub(super) fn meta(&mut self, mut fields: Object<'_>) -> Result<(), RecordError> {
         let id: String = fields.required("id")?;
         if self.native.as_ref().is_some_and(|native| *native != id) {
-            // A fork repeats the line of the session it came from.
-            self.lose("session_meta", "a second session's line in one file");
+            self.fork.begin();
+            self.run.extra.entry(FORKED_FROM.to_owned()).or_insert_with(|| Json::string(&id));
             return Ok(());
         }
         self.native = Some(id);
+        if fields.get(FORKED_FROM).is_some() {
+            self.fork.begin();
+        }
         let version = fields.optional("cli_version")?;
         let name = fields.optional("originator")?.unwrap_or_else(|| "codex".to_owned());
         self.run.harness = Some(Harness { name, version });
@@ -145,6 +154,10 @@ impl Session {
     fn push(&mut self, mut node: Node, at: Option<String>) -> usize {
         node.parent = self.end;
         node.occurrence.at = at;
+        if self.fork.is_copying() {
+            node.occurrence.sampled = false;
+            node.occurrence.copied_context = true;
+        }
         let position = self.run.push_under(node);
         self.end = Some(position);
         position

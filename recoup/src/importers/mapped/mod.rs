@@ -34,7 +34,9 @@ impl Importer for Mapping {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        if !matches!(probe.shape, Shape::Object | Shape::Array | Shape::Lines) {
+        // The records of a group are read again by their place in the text.
+        if self.run.messages.is_none() && !matches!(probe.shape, Shape::Object | Shape::Array | Shape::Lines)
+        {
             return false;
         }
         let records: Vec<&Outline> = match &self.records {
@@ -132,5 +134,102 @@ impl Mapping {
             sink.loss(Loss::new(&self.name, key, BESIDE))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::Mapping;
+    use crate::importers::{Event, Importer as _, Probe, Source, detect_among};
+
+    fn nested() -> Mapping {
+        let mapping = json!({
+            "name": "nested",
+            "records": "$.days[*].runs[*]",
+            "run": { "id": "$.id", "messages": "$.turns[*]", "score": "$.score", "tools": "$.tools" },
+            "message": {
+                "role": "$.who", "content": "$.say[*]", "calls": "$.calls[*]", "result": "$.got", "error": "$.bad",
+            },
+            "call": { "name": "$.fn", "arguments": "$.with" },
+        });
+        serde_json::from_value(mapping).unwrap()
+    }
+
+    fn flat() -> Mapping {
+        let mapping = json!({
+            "name": "flat",
+            "run": { "id": "$.id" },
+            "message": { "role": "$.who", "content": "$.say" },
+            "roles": { "pulse": "skip" },
+        });
+        serde_json::from_value(mapping).unwrap()
+    }
+
+    const NESTED: &str = r#"{"site":"x","days":[{"on":1,"runs":[{"id":"a","score":"0.5","turns":[
+        {"who":"user","say":["one","two"]},
+        {"who":"assistant","calls":[{"fn":"look","with":{"at":[1,2]}},{"no":"name"}],"got":"seen"},
+        {"who":"tool","say":[{"k":null}],"bad":true}]}]},{"runs":[{"id":"b","turns":[]}]}]}"#;
+    const FLAT: &str = "{\"id\":1,\"who\":\"user\",\"say\":\"hi\"}\n{\"id\":2,\"who\":\"pulse\"}\n\
+                        {\"id\":1,\"who\":\"assistant\",\"say\":null}\n";
+
+    fn import(mapping: &Mapping, bytes: &[u8]) -> Vec<Event> {
+        let source = Source::from_bytes("x", bytes, Arc::default());
+        let mut events: Vec<Event> = Vec::new();
+        mapping.import(&source, &mut events).unwrap();
+        events
+    }
+
+    fn runs(events: &[Event]) -> Vec<(Option<&str>, usize)> {
+        events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Trajectory(run) => Some((run.native_id.as_deref(), run.bodies.len())),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn records_deep_inside_are_runs() {
+        let events = import(&nested(), NESTED.as_bytes());
+        assert_eq!(runs(&events), [(Some("a"), 4), (Some("b"), 0)]);
+        let lost: Vec<&str> = events
+            .iter()
+            .filter_map(|event| if let Event::Loss(loss) = event { Some(loss.field.as_str()) } else { None })
+            .collect();
+        assert_eq!(lost, ["days", "site", "$.say[*]"], "what stands beside, and a text that is none");
+    }
+
+    #[test]
+    fn a_compressed_log_is_read_like_any_other() {
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(FLAT.as_bytes()).unwrap();
+        let source = Source::from_reader("-", &*gz.finish().unwrap(), Arc::default()).unwrap();
+        let flat = flat();
+        let taken = detect_among(&source, &[&flat]).unwrap().unwrap();
+        let mut events: Vec<Event> = Vec::new();
+        taken.import(&source, &mut events).unwrap();
+        assert_eq!(runs(&events), [(Some("1"), 2), (Some("2"), 0)]);
+    }
+
+    /// Cut anywhere, and with any byte another: nothing panics, and every event is one of a file's.
+    #[test]
+    fn damage_anywhere_is_survived() {
+        for (mapping, text) in [(nested(), NESTED), (flat(), FLAT)] {
+            for at in 0..text.len() {
+                let mut bytes = text.as_bytes().to_vec();
+                for byte in [b'"', b'[', b'\n', 0xff] {
+                    bytes[at] = byte;
+                    let _ = mapping.detect(&Probe::of("x", bytes.clone(), true));
+                    import(&mapping, &bytes);
+                }
+                import(&mapping, &text.as_bytes()[..at]);
+            }
+        }
     }
 }

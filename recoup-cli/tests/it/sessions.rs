@@ -1,0 +1,137 @@
+//! Sessions of coding agents that grow between imports, are resumed and forked, and have subagents.
+
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+
+/// A line of a Claude Code session; `more` goes over it.
+fn line(session: &str, uuid: &str, parent: Option<&str>, role: &str, text: &str, more: &Value) -> String {
+    let mut line = json!({
+        "type": role, "sessionId": session, "uuid": uuid, "parentUuid": parent, "isSidechain": false,
+        "timestamp": "2026-02-01T10:00:00.000Z",
+        "message": { "role": role, "content": [{ "type": "text", "text": text }] },
+    });
+    if role == "assistant" {
+        line["message"]["id"] = format!("m-{uuid}").into();
+    }
+    for (key, value) in more.as_object().into_iter().flatten() {
+        line[key.as_str()] = value.clone();
+    }
+    format!("{line}\n")
+}
+
+fn first_turns(session: &str, more: &Value) -> String {
+    line(session, "u1", None, "user", "Sort the list.", more)
+        + &line(session, "a1", Some("u1"), "assistant", "I sorted it.", more)
+}
+
+/// Runs listed, by native id.
+fn listed(bench: &Bench) -> std::collections::BTreeMap<String, Value> {
+    let rows = bench.json_lines(&["ls", "--json"]);
+    rows.into_iter().map(|row| (row["native_id"].as_str().unwrap().to_owned(), row)).collect()
+}
+
+#[test]
+fn a_session_that_grew_supersedes_what_was_said_of_it() {
+    let bench = Bench::new();
+    let none = json!({});
+    bench.write("s.jsonl", first_turns("s", &none));
+    assert_eq!(bench.json(&["import", "s.jsonl", "--json"], 0)["new"], 1);
+    let before = listed(&bench).remove("s").unwrap();
+    let id = before["id"].as_str().unwrap().to_owned();
+    assert_eq!(bench.output(&["label", &id, "--outcome", "failure"]).status.code(), Some(0));
+    assert_eq!(bench.output(&["diagnose"]).status.code(), Some(0));
+
+    let grown = first_turns("s", &none)
+        + &line("s", "u2", Some("a1"), "user", "It is not sorted.", &none)
+        + &line("s", "a2", Some("u2"), "assistant", "Now it is.", &none);
+    bench.write("s.jsonl", grown);
+    let summary = bench.json(&["import", "s.jsonl", "--json"], 0);
+    assert_eq!((summary["new"].as_u64(), summary["duplicates"].as_u64()), (Some(1), Some(0)));
+    let runs = listed(&bench);
+    assert_eq!(runs.len(), 1, "the latest alone");
+    let after = &runs["s"];
+    assert_eq!(after["key"], before["key"]);
+    assert_ne!(after["id"], before["id"]);
+    assert_eq!((after["nodes"].as_u64(), after["outcome"].as_str()), (Some(4), Some("unknown")));
+    let stats = bench.json(&["stats", "--json"], 0);
+    assert_eq!(
+        (stats["superseded"].as_u64(), stats["stale_verdicts"].as_u64() > Some(0)),
+        (Some(1), true),
+        "{stats}"
+    );
+    let shown = bench.json(&["show", after["id"].as_str().unwrap(), "--json"], 0);
+    let kinds: Vec<&Value> =
+        shown["verdicts"].as_array().unwrap().iter().map(|verdict| &verdict["kind"]).collect();
+    assert!(!kinds.iter().any(|kind| kind.to_string().contains("diagnosis")), "{kinds:?}");
+
+    // The older file again, from a backup: nothing goes back.
+    bench.write("s.jsonl", first_turns("s", &none));
+    assert_eq!(bench.json(&["import", "s.jsonl", "--json"], 0)["new"], 0);
+    assert_eq!(listed(&bench)["s"]["nodes"], 4);
+}
+
+#[test]
+fn a_fork_shares_its_history_and_counts_only_its_own_steps() {
+    let bench = Bench::new();
+    let none = json!({});
+    bench.write("p/old.jsonl", first_turns("old", &none));
+    assert_eq!(bench.json(&["import", "p", "--json"], 0)["new"], 1);
+    // One fork that says so, and one that kept the old session's id on the lines that it copied.
+    let own = |session: &str| {
+        line(session, "u9", Some("a1"), "user", "Reverse it.", &none)
+            + &line(session, "a9", Some("u9"), "assistant", "Reversed.", &none)
+    };
+    let marked = json!({ "forkedFrom": { "sessionId": "old", "messageUuid": "u1" } });
+    bench.write("p/fork.jsonl", first_turns("fork", &marked) + &own("fork"));
+    bench.write("p/resumed.jsonl", first_turns("old", &none) + &own("resumed"));
+    let summary = bench.json(&["import", "p", "--json"], 0);
+    assert_eq!((summary["new"].as_u64(), summary["duplicates"].as_u64()), (Some(2), Some(2)), "{summary}");
+    assert_eq!(bench.json(&["stats", "--json"], 0)["stored_nodes"], 4, "two of each, and the same two");
+    let runs = listed(&bench);
+    assert_eq!(runs.keys().collect::<Vec<_>>(), ["fork", "old", "resumed"]);
+    for (name, steps) in [("old", 1), ("fork", 1), ("resumed", 1)] {
+        assert_eq!(runs[name]["steps"], steps, "{name}");
+    }
+    assert_eq!(runs["fork"]["task"], runs["old"]["task"]);
+}
+
+#[test]
+fn subagents_are_runs_of_their_own_wherever_their_files_lie() {
+    let bench = Bench::new();
+    let side = json!({ "isSidechain": true, "agentId": "x1" });
+    let subagent = first_turns("s", &side);
+    bench.write("p/s.jsonl", line("s", "m1", None, "user", "Delegate.", &json!({})));
+    bench.write("p/agent-x1.jsonl", &subagent);
+    assert_eq!(bench.json(&["import", "p", "--json"], 0)["new"], 2);
+    std::fs::create_dir_all(bench.path("p/s/subagents")).unwrap();
+    std::fs::rename(bench.path("p/agent-x1.jsonl"), bench.path("p/s/subagents/agent-x1.jsonl")).unwrap();
+    let summary = bench.json(&["import", "p", "--json"], 0);
+    assert_eq!((summary["new"].as_u64(), summary["duplicates"].as_u64()), (Some(0), Some(2)));
+    let runs = listed(&bench);
+    assert_eq!(runs.keys().collect::<Vec<_>>(), ["s", "s/x1"]);
+    let shown = bench.json(&["show", runs["s/x1"]["id"].as_str().unwrap(), "--json"], 0);
+    assert_eq!(shown["trajectory"]["extra"]["parent_trajectory"], "s");
+}
+
+#[test]
+fn a_codex_session_that_grew_is_one_run() {
+    let bench = Bench::new();
+    let say = |time: &str, role: &str, text: &str| {
+        let kind = if role == "user" { "input_text" } else { "output_text" };
+        let payload = json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
+        format!("{}\n", json!({ "timestamp": time, "type": "response_item", "payload": payload }))
+    };
+    let meta =
+        json!({ "timestamp": "2026-03-01T09:00:00Z", "type": "session_meta", "payload": { "id": "c" } });
+    let mut rollout = format!("{meta}\n") + &say("2026-03-01T09:00:01Z", "user", "Count.");
+    bench.write("rollout.jsonl", &rollout);
+    assert_eq!(bench.json(&["import", "rollout.jsonl", "--json"], 0)["new"], 1);
+    rollout += &say("2026-03-01T09:00:05Z", "assistant", "Two.");
+    bench.write("rollout.jsonl", &rollout);
+    let summary = bench.json(&["import", "rollout.jsonl", "--json"], 0);
+    assert_eq!((summary["new"].as_u64(), summary["revisions"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(bench.json(&["stats", "--json"], 0)["stored_nodes"], 2);
+    let runs = listed(&bench);
+    assert_eq!((runs.len(), runs["c"]["nodes"].as_u64()), (1, Some(2)));
+}
