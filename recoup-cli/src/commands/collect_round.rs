@@ -363,10 +363,10 @@ fn say_round(round: &RoundReport, printer: Printer) {
 fn share(rate: &Rate) -> String {
     let percent = |share: f64| format!("{:.1}", 100.0 * share);
     let interval = rate.interval.map_or_else(
-        || format!(", no interval from {}", tasks(rate.tasks)),
+        || format!(" (no interval from {})", tasks(rate.tasks)),
         |Bounds { low, high }| format!(" [{}, {}]", percent(low), percent(high)),
     );
-    format!("{} of {}, {} %{interval}", rate.passed, rate.n, percent(rate.rate))
+    format!("{} % of {}{interval}", percent(rate.rate), rate.n)
 }
 
 fn tasks(count: u64) -> String {
