@@ -29,6 +29,12 @@ fn scripted(bench: &Bench) {
     bench.write("student.jsonl", format!("{}\n", json!({ "answer": answer, "contains": "" })));
 }
 
+/// A round of that student with the expert.
+fn of_model(more: &str) -> Vec<&str> {
+    let round = "collect --env quest --student scripted:student.jsonl --student-form hermes --teacher expert --seed 7";
+    round.split(' ').chain(more.split(' ')).collect()
+}
+
 #[test]
 fn a_round_is_collected_once_and_reported() {
     let bench = Bench::new();
@@ -66,26 +72,7 @@ fn what_makes_no_sense_is_refused_with_a_hint() {
 fn labels_become_rows_of_dagger() {
     let bench = Bench::new();
     scripted(&bench);
-    let round = [
-        "collect",
-        "--env",
-        "quest",
-        "--student",
-        "scripted:student.jsonl",
-        "--student-form",
-        "hermes",
-        "--teacher",
-        "expert",
-        "--beta",
-        "0.5",
-        "--tasks",
-        "12",
-        "--seed",
-        "7",
-        "--max-steps",
-        "8",
-        "--json",
-    ];
+    let round = of_model("--beta 0.5 --tasks 12 --max-steps 8 --json");
     let done = bench.json(&round, 0);
     let labels = &done["report"]["rounds"][0]["labels"];
     assert!(labels["accepted"].as_u64().unwrap() > 20, "{labels}");
@@ -103,27 +90,7 @@ fn labels_become_rows_of_dagger() {
 
 #[test]
 fn a_stopped_process_pays_for_no_turn_twice() {
-    let round = [
-        "collect",
-        "--env",
-        "quest",
-        "--student",
-        "scripted:student.jsonl",
-        "--student-form",
-        "hermes",
-        "--teacher",
-        "expert",
-        "--beta",
-        "0.2",
-        "--tasks",
-        "4",
-        "--seed",
-        "7",
-        "--max-steps",
-        "6",
-        "--threads",
-        "1",
-    ];
+    let round = of_model("--beta 0.2 --tasks 4 --max-steps 6 --threads 1");
     let ended = |bench: &Bench| {
         let rows = bench.json_lines(&["ls", "--json", "--all"]);
         let labels: Vec<Value> = rows
