@@ -1,5 +1,7 @@
 //! `recoup collect --student --teacher`: a round of runs that both share, with a label for every visited state.
 
+mod say;
+
 use std::sync::Arc;
 
 use recoup::answers::{RoundCollected, RoundPlan};
@@ -8,12 +10,10 @@ use recoup::id::TrajectoryId;
 use recoup::models::{About, AskedModel, Estimate, ModelSpec, SpecError};
 use recoup::rollout::forms::Form;
 use recoup::rollout::interleave::{
-    self, Aggregate, Collecting, Collection, LabelSettings, Mixing, Pairing, Rate, Readings, Report, Round,
-    RoundReport,
+    self, Aggregate, Collecting, Collection, LabelSettings, Mixing, Pairing, Round,
 };
 use recoup::rollout::policies::{self, Chat, ChatSettings, FAMILIES, PolicyNameError};
 use recoup::rollout::{FORMAT, Policy, Situation};
-use recoup::statistics::Bounds;
 use recoup::store::{Filter, Page, Store, StoreError};
 use recoup::verdict::Actor;
 use serde::Serialize;
@@ -24,7 +24,7 @@ use crate::Ended;
 use crate::args::CollectArgs;
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::models::{Decision, Models, describe};
+use crate::models::{Decision, Models};
 use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
@@ -108,7 +108,7 @@ pub(super) fn collect(
             let body = RoundPlan { requests, new, held_out, estimate };
             printer.json(&environment::answer(&*environment, &answer_head(flags, &round, &labels), body));
         } else {
-            say_plan(&pending, &estimate, &round, printer);
+            say::plan(&pending, &estimate, &round, printer);
         }
         return Ok(Ended::Done);
     }
@@ -135,7 +135,7 @@ pub(super) fn collect(
         };
         printer.json(&environment::answer(&*environment, &answer_head(flags, &round, &labels), body));
     } else {
-        say(&done, &report, &round, printer);
+        say::done(&done, &report, &round, printer);
     }
     for (message, count) in &done.unfinished {
         printer.warn(format_args!(
@@ -279,96 +279,4 @@ fn answer_head(flags: &CollectArgs, round: &Round<'_>, labels: &LabelSettings) -
     let Pairing { student, teacher, mixing, .. } = round.pairing;
     let names = (student.name().to_owned(), teacher.name().to_owned());
     (names, mixing, round.number, round.plan.clone(), flags.round.alone, labels.clone())
-}
-
-fn say_plan(pending: &Collecting, estimate: &Estimate, round: &Round<'_>, printer: Printer) {
-    let Collecting { requests, missing, held_out } = pending;
-    printer.line(format_args!(
-        "{} of `{}`: {missing} to make, {} in the project already; {} held out of training",
-        runs(*requests as usize),
-        round.name(None),
-        requests - missing,
-        tasks(*held_out),
-    ));
-    if estimate.requests > 0 {
-        printer.line(describe(estimate));
-    }
-}
-
-fn say(done: &Collection, report: &Report, round: &Round<'_>, printer: Printer) {
-    printer.line(format_args!(
-        "{} of `{}`, {} new; {} held out of training",
-        runs(done.requests as usize),
-        round.name(None),
-        done.new,
-        tasks(done.held_out),
-    ));
-    let outcomes: Vec<String> =
-        done.outcomes.iter().map(|(outcome, count)| format!("{count} {}", outcome.as_str())).collect();
-    printer.line(format_args!("requests: {}", outcomes.join(", ")));
-    for round in &report.rounds {
-        say_round(round, printer);
-    }
-}
-
-fn say_round(round: &RoundReport, printer: Printer) {
-    printer.line(format_args!("round {}:", round.round));
-    for (name, arm) in
-        [("student alone", &round.student), ("teacher alone", &round.teacher), ("mixture", &round.mixture)]
-    {
-        let Some(arm) = arm else { continue };
-        let ends: Vec<String> = arm.end_modes.iter().map(|(mode, count)| format!("{count} {mode}")).collect();
-        printer.line(format_args!("  {name}: {} passed; ended: {}", share(&arm.success), ends.join(", ")));
-    }
-    if let Some(fraction) = round.delivered_teacher_fraction {
-        printer.line(format_args!("  the teacher took {:.1} % of the turns", 100.0 * fraction));
-    }
-    let Readings { strict, lenient, unreadable } = round.readings;
-    if !round.readings.is_empty() {
-        printer.line(format_args!(
-            "  the student's turns were read strictly {strict} times, leniently {lenient}, not at all {unreadable}"
-        ));
-    }
-    let labels = &round.labels;
-    printer.line(format_args!(
-        "  {} of {} visited states have an accepted label",
-        labels.accepted, labels.states
-    ));
-    for (rule, count) in &labels.refused {
-        printer.line(format_args!("    refused by {}: {count}", rule.as_str()));
-    }
-    for (filter, count) in &labels.marked {
-        printer.line(format_args!("    marked {}: {count}", filter.as_str()));
-    }
-    if labels.verified.0 > 0 {
-        let (tried, passed) = labels.verified;
-        printer.line(format_args!("    executed: {tried}, of which {passed} passed"));
-    }
-    if let Some(disagreement) = &round.shift.disagreement {
-        printer.line(format_args!(
-            "  where the student acted, the teacher would have done else: {}",
-            share(disagreement)
-        ));
-    }
-    if let Some(kl) = round.shift.reverse_kl {
-        printer.line(format_args!("  reverse KL: {kl:.4} nats a token over {} tokens", round.shift.tokens));
-    }
-    if let Some(tokens) = labels.tokens_per_accepted.filter(|tokens| *tokens > 0.0) {
-        let cost = labels.cost_per_accepted_usd.map_or_else(String::new, |cost| format!(", ${cost:.6}"));
-        printer.line(format_args!("  an accepted label took {tokens:.0} tokens{cost}"));
-    }
-}
-
-/// A share with its interval.
-fn share(rate: &Rate) -> String {
-    let percent = |share: f64| format!("{:.1}", 100.0 * share);
-    let interval = rate.interval.map_or_else(
-        || format!(", no interval from {}", tasks(rate.tasks)),
-        |Bounds { low, high }| format!(" [{}, {}]", percent(low), percent(high)),
-    );
-    format!("{} of {}, {} %{interval}", rate.passed, rate.n, percent(rate.rate))
-}
-
-fn tasks(count: u64) -> String {
-    if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") }
 }

@@ -29,6 +29,12 @@ fn scripted(bench: &Bench) {
     bench.write("student.jsonl", format!("{}\n", json!({ "answer": answer, "contains": "" })));
 }
 
+/// A round of that student with the expert.
+fn of_model(more: &str) -> Vec<&str> {
+    let round = "collect --env quest --student scripted:student.jsonl --student-form hermes --teacher expert --seed 7";
+    round.split(' ').chain(more.split(' ')).collect()
+}
+
 #[test]
 fn a_round_is_collected_once_and_reported() {
     let bench = Bench::new();
@@ -36,7 +42,7 @@ fn a_round_is_collected_once_and_reported() {
     assert!(!bench.path(".recoup").exists());
     insta::assert_snapshot!(bench.snapshot(&with(&["--beta", "0.5", "--alone"])));
     let again = bench.json(&with(&["--beta", "0.5", "--alone", "--json", "--threads", "1"]), 0);
-    assert_eq!((&again["new"], &again["requests"]), (&json!(0), &json!(42)), "{again}");
+    assert_eq!((&again["new"], &again["requests"]), (&json!(0), &json!(34)), "{again}");
     let outcomes: u64 = again["outcomes"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     assert_eq!(json!(outcomes), again["requests"]);
     let second = bench.json(&with(&["--beta", "1,0.8,0.6", "--round", "2", "--json"]), 0);
@@ -66,26 +72,7 @@ fn what_makes_no_sense_is_refused_with_a_hint() {
 fn labels_become_rows_of_dagger() {
     let bench = Bench::new();
     scripted(&bench);
-    let round = [
-        "collect",
-        "--env",
-        "quest",
-        "--student",
-        "scripted:student.jsonl",
-        "--student-form",
-        "hermes",
-        "--teacher",
-        "expert",
-        "--beta",
-        "0.5",
-        "--tasks",
-        "12",
-        "--seed",
-        "7",
-        "--max-steps",
-        "8",
-        "--json",
-    ];
+    let round = of_model("--beta 0.5 --tasks 12 --max-steps 8 --json");
     let done = bench.json(&round, 0);
     let labels = &done["report"]["rounds"][0]["labels"];
     assert!(labels["accepted"].as_u64().unwrap() > 20, "{labels}");
@@ -103,27 +90,7 @@ fn labels_become_rows_of_dagger() {
 
 #[test]
 fn a_stopped_process_pays_for_no_turn_twice() {
-    let round = [
-        "collect",
-        "--env",
-        "quest",
-        "--student",
-        "scripted:student.jsonl",
-        "--student-form",
-        "hermes",
-        "--teacher",
-        "expert",
-        "--beta",
-        "0.2",
-        "--tasks",
-        "4",
-        "--seed",
-        "7",
-        "--max-steps",
-        "6",
-        "--threads",
-        "1",
-    ];
+    let round = of_model("--beta 0.2 --tasks 4 --max-steps 6 --threads 1");
     let ended = |bench: &Bench| {
         let rows = bench.json_lines(&["ls", "--json", "--all"]);
         let labels: Vec<Value> = rows
@@ -196,4 +163,32 @@ fn a_teacher_that_is_down_stops_the_round() {
     let last = String::from_utf8_lossy(&json.stdout).lines().last().unwrap_or_default().to_owned();
     let failed: Value = serde_json::from_str(&last).unwrap();
     assert_eq!(failed["error"]["code"], "teacher-failed");
+}
+
+#[test]
+fn labels_go_out_in_every_format_of_demonstrations() {
+    let bench = Bench::new();
+    assert_eq!(bench.output(&with(&["--beta", "0.5"])).status.code(), Some(0));
+    for format in [
+        "trl",
+        "trl-messages",
+        "trl-prompt-completion",
+        "axolotl",
+        "llamafactory",
+        "verl",
+        "openai",
+        "tinker",
+        "unsloth",
+        "scout",
+        "hf",
+        "parquet",
+    ] {
+        let words = ["export", "dagger", "--format", format, "--out", format, "--check", "--json"];
+        let answer = bench.json(&words, 0);
+        assert_eq!((&answer["view"], &answer["checked"]), (&json!("dagger"), &json!(true)), "{answer}");
+        // What learns some turns of a conversation and not others has no place in every format, and that is told.
+        let refused = answer["refused"].as_object().unwrap();
+        assert!(refused.is_empty() || refused.keys().eq(["an-assistant-message-is-not-learned"]), "{answer}");
+        assert!(answer["rows"].as_u64().unwrap() >= 9, "{answer}");
+    }
 }

@@ -67,7 +67,7 @@ fn body(model: &str, request: &ChatRequest) -> Value {
         let texts: Vec<&str> = system.iter().map(|message| message.content.as_str()).collect();
         body.insert("system".to_owned(), texts.join("\n\n").into());
     }
-    body.insert("messages".to_owned(), rest.into_iter().map(message).collect());
+    body.insert("messages".to_owned(), messages(&rest).into());
     let mut tools: Vec<Value> = request.tools.iter().map(|tool| tool_of(&tool.to_value())).collect();
     if let Some(schema) = &request.schema {
         tools.push(json!({
@@ -90,6 +90,23 @@ fn tool_of(tool: &Value) -> Value {
         "description": function.get("description").and_then(Value::as_str).unwrap_or_default(),
         "input_schema": schema,
     })
+}
+
+/// The messages, with what follows each other's role in one: all results of a turn belong together.
+fn messages(conversation: &[&ChatMessage]) -> Vec<Value> {
+    let mut out: Vec<Value> = Vec::new();
+    for message in conversation.iter().map(|it| message(it)) {
+        let joins = out.last().is_some_and(|last| last["role"] == message["role"]);
+        match (out.last_mut().filter(|_| joins).and_then(|last| last["content"].as_array_mut()), message) {
+            (Some(content), Value::Object(mut message)) => {
+                if let Some(Value::Array(more)) = message.remove("content") {
+                    content.extend(more);
+                }
+            }
+            (_, message) => out.push(message),
+        }
+    }
+    out
 }
 
 fn message(message: &ChatMessage) -> Value {
@@ -209,7 +226,9 @@ mod tests {
     fn a_schema_is_a_tool_that_must_be_called() {
         let body = body("m", &request());
         assert_eq!((&body["system"], &body["tool_choice"]["name"]), (&"a\n\nb".into(), &"verdict".into()));
-        assert_eq!(body["messages"][1]["content"][0]["tool_use_id"], "c");
+        // What the user says and what tools answer is one message.
+        assert_eq!(body["messages"][0]["content"][1]["tool_use_id"], "c");
+        assert_eq!(body["messages"].as_array().map(Vec::len), Some(1));
         let read = |text: &str| serde_json::from_str::<Answer>(text).unwrap().into_reply("h", &request());
         let reply = read(
             r#"{"model":"m","content":[{"type":"thinking","thinking":"so"},

@@ -110,6 +110,7 @@ pub enum Logprobs {
 }
 
 impl Logprobs {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     fn is_no(&self) -> bool {
         *self == Self::No
     }

@@ -299,7 +299,7 @@ fn a_teacher_that_fails_stops_the_round_and_nothing_is_lost_or_asked_twice() {
         asking.add(Arc::new(model) as Arc<dyn ChatModel>, Some(Price::FREE), pacer, None).unwrap();
         let about = asking.models()[0].about("teacher", None);
         let teacher = Chat::new(about, Some(Price::FREE), settings(form("native")));
-        let student = policies::parse("weak:turning-circles@0.2").unwrap();
+        let student = policies::parse("weak:loop@0.2").unwrap();
         let setup = Setup { threads: 1, ..Setup::new(&*student, &teacher, 10) };
         setup.collect(store)
     };

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::labels::Visited;
 use super::round::Job;
 use super::shared::{Shared, Visit};
-use super::{Delivered, Interleaving, Readings, Round, Seat};
+use super::{Delivered, Interleaving, Readings, RequestOutcome, Round, Seat};
 use crate::environments::{Environment, Scene, TaskSpec, ToolSpec};
 use crate::rollout::collect::{broken, unmade};
 use crate::rollout::record::record;
@@ -208,16 +208,16 @@ impl<'a> Ended<'a> {
         let interleaving = Interleaving {
             round: round.number,
             student: pairing.student.name().to_owned(),
-            teacher: Some(pairing.teacher.name().to_owned()),
+            teacher: (job.alone != Some(Actor::Student)).then(|| pairing.teacher.name().to_owned()),
             mixing: job.alone.is_none().then_some(pairing.mixing),
             alone: job.alone,
-            outcome: delivered.outcome(),
-            student_turns: delivered.student_turns,
-            teacher_turns: delivered.teacher_turns,
+            outcome: RequestOutcome::Aborted,
+            student_turns: 0,
+            teacher_turns: 0,
             labels: labels.len() as u64,
             readings,
         };
-        interleaving.write(&mut run);
+        interleaving.delivered(&delivered).write(&mut run);
         seal(run, &native, labels)
     }
 }
