@@ -78,7 +78,7 @@ fn is_event(event: &Outline) -> bool {
 fn lines(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
     let mut conversation = Conversation::default();
     let mut joined: Option<Joined> = None;
-    slice::each_line(source, sink, |record, _| {
+    slice::each_in_order(source, Layout::Lines, sink, |record, _| {
         conversation.add(record.parse()?)?;
         joined.get_or_insert_with(|| Joined::new(record)).add(record);
         Ok(())

@@ -11,7 +11,7 @@ use super::dialect::{Aside, Dialect, message};
 use super::object::{Object, missing};
 use super::slice::{self, Joined, RawRecord, RecordError};
 use super::value::write_object;
-use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source, row};
+use super::{ImportError, Importer, Layout, Outline, Probe, Shape, Sink, Source, row};
 use crate::task::Task;
 use crate::trajectory::{Call, Harness, Role, Trajectory};
 
@@ -46,7 +46,7 @@ impl Importer for Sts {
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let mut open: Option<(Session, Joined)> = None;
-        slice::each_line(source, sink, |record, sink| {
+        slice::each_in_order(source, Layout::Lines, sink, |record, sink| {
             let mut fields: Object<'_> = record.parse()?;
             let kind: String = fields.required("type")?;
             if kind == "session" {

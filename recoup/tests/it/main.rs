@@ -91,6 +91,8 @@ mod report;
 mod rollout;
 /// One scripted run through the library of each format, and what comes out.
 mod scripted_run;
+/// The one scripted run, as every library that records spans wrote it.
+mod span_recorders;
 /// The project folder: importing, listing, verdicts, split, forgetting.
 mod store;
 /// Stored runs are reproduced to the byte or not at all.

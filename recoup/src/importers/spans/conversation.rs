@@ -23,6 +23,9 @@ use crate::importers::value::{elements, is_array, is_object, json_object, text, 
 use crate::json::Json;
 use crate::trajectory::{Call, Node, Part, Role, Trajectory};
 
+/// Messages alike but for their ids that are compared.
+const ALIKE_MAX: usize = 256;
+
 /// What is known so far. A position is that of a node of the run; `None` is before the first message.
 pub(super) struct Conversation {
     pub(super) run: Trajectory,
@@ -30,7 +33,7 @@ pub(super) struct Conversation {
     /// Messages by what they follow and what they say.
     known: HashMap<(Option<usize>, Hash), Vec<usize>>,
     /// Where a message's source text, after a position, led.
-    read: HashMap<(Option<usize>, Hash), Option<usize>>,
+    read: HashMap<(Option<usize>, Hash), usize>,
     /// Answers by the provider's id.
     responses: HashMap<String, usize>,
 }
@@ -74,23 +77,19 @@ impl Conversation {
         }
         let speaker = Speaker { role: Role::User, agent, time: span.start.as_ref(), dialect: span.dialect };
         for raw in [span.system.take(), span.input.take()].into_iter().flatten() {
-            match self.follow(&raw, at, &speaker) {
+            match self.follow(&raw, at, &speaker, lost) {
                 Ok(next) => at = next,
                 Err(error) => {
                     lost.push((format!("input: {}", error.reason), "a request that cannot be read"))
                 }
             }
         }
-        let output = span.output.take();
+        let output = span.output.take().map(|raw| mended(&raw, lost).map_or(raw, Cow::Owned));
         let nodes = output.map(|raw| messages(&raw, span.dialect, Role::Assistant, &mut self.aside));
-        let nodes = match nodes {
-            Some(Ok(nodes)) => nodes,
-            Some(Err(error)) => {
-                lost.push((format!("output: {}", error.reason), "an answer that cannot be read"));
-                Vec::new()
-            }
-            None => Vec::new(),
-        };
+        let nodes = nodes.unwrap_or_else(|| Ok(Vec::new())).unwrap_or_else(|error| {
+            lost.push((format!("output: {}", error.reason), "an answer that cannot be read"));
+            Vec::new()
+        });
         let answer = self.answer(nodes, at, agent, span, lost);
         if let (Some(response), Answer::At(node) | Answer::Again(node)) = (&span.response, answer) {
             self.responses.insert(response.clone(), node);
@@ -104,7 +103,11 @@ impl Conversation {
         raw: &RawValue,
         mut at: Option<usize>,
         speaker: &Speaker<'_>,
+        lost: &mut Vec<(String, &'static str)>,
     ) -> Result<Option<usize>, RecordError> {
+        if let Some(mended) = mended(raw, lost) {
+            return self.follow(&mended, at, speaker, lost);
+        }
         let decoded = text(raw);
         let inner = decoded.as_deref().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
         let raw = inner.filter(|inner| is_array(inner) || is_object(inner)).unwrap_or(raw);
@@ -121,33 +124,30 @@ impl Conversation {
             return Ok(nodes.into_iter().fold(at, |at, node| Some(self.step(node, at, speaker))));
         };
         let mut rest = list.as_slice();
-        while let Some((first, _)) = rest.split_first() {
-            // Items that make one message together have no role of their own.
-            let (now, later) = rest.split_at(rest.iter().take_while(|raw| !has_role(raw)).count().max(1));
-            rest = later;
-            let joined: Cow<'_, str> = match now {
-                [_] => Cow::Borrowed(first.get()),
-                items => {
-                    let items: Vec<&str> = items.iter().map(|raw| raw.get()).collect();
-                    Cow::Owned(format!("[{}]", items.join(",")))
-                }
-            };
-            let key = (at, Hash::of(joined.as_bytes()));
+        while let Some((first, later)) = rest.split_first() {
+            let key = (at, Hash::of(first.get().as_bytes()));
             if let Some(next) = self.read.get(&key) {
-                at = *next;
+                (at, rest) = (Some(*next), later);
                 continue;
             }
-            let nodes = match now {
-                [only] => message(only, speaker.dialect, speaker.role, &mut self.aside)?,
-                _ => {
-                    let items: &RawValue = serde_json::from_str(&joined)?;
-                    messages(items, speaker.dialect, speaker.role, &mut self.aside)?
-                }
+            // Items that make one message together have no role of their own.
+            let items = rest.iter().take_while(|raw| !has_role(raw)).count();
+            let (now, later) = rest.split_at(items.max(1));
+            rest = later;
+            let nodes = if items > 1 {
+                let items: Vec<&str> = now.iter().map(|raw| raw.get()).collect();
+                let joined = format!("[{}]", items.join(","));
+                let joined: &RawValue = serde_json::from_str(&joined)?;
+                messages(joined, speaker.dialect, speaker.role, &mut self.aside)?
+            } else {
+                message(first, speaker.dialect, speaker.role, &mut self.aside)?
             };
             for node in nodes {
                 at = Some(self.step(node, at, speaker));
             }
-            self.read.insert(key, at);
+            if let (Some(at), 0) = (at, items) {
+                self.read.insert(key, at);
+            }
         }
         Ok(at)
     }
@@ -238,7 +238,7 @@ impl Conversation {
     }
 
     fn find(&self, key: &(Option<usize>, Hash), node: &Node) -> Option<usize> {
-        let candidates = self.known.get(key)?.iter().copied();
+        let candidates = self.known.get(key)?.iter().copied().take(ALIKE_MAX);
         candidates
             .into_iter()
             .find(|known| self.run.nodes.get(*known).is_some_and(|known| ids_agree(known, node)))
@@ -249,6 +249,33 @@ impl Conversation {
         self.known.entry(key).or_default().push(position);
         position
     }
+}
+
+/// What is whole of a list of messages whose text an exporter cut off; `None` for anything else.
+fn mended(raw: &RawValue, lost: &mut Vec<(String, &'static str)>) -> Option<Box<RawValue>> {
+    // The start of a list of objects within a string.
+    if !raw.get().starts_with("\"[{") {
+        return None;
+    }
+    let text = text(raw)?;
+    let mut rest = text.strip_prefix('[')?;
+    if serde_json::from_str::<&RawValue>(&text).is_ok() {
+        return None;
+    }
+    let mut whole: Vec<&str> = Vec::new();
+    loop {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+        let Some(Ok(value)) = values.next() else { break };
+        whole.push(value.get());
+        let after = rest.get(values.byte_offset()..).unwrap_or_default().trim_start();
+        let Some(next) = after.strip_prefix(',') else { break };
+        rest = next;
+    }
+    if whole.is_empty() {
+        return None;
+    }
+    lost.push(("messages".to_owned(), "cut off by the exporter; the messages before the cut are kept"));
+    RawValue::from_string(format!("[{}]", whole.join(","))).ok()
 }
 
 /// The messages of a list, or of a request that holds nothing else to be said.
@@ -273,7 +300,6 @@ struct Speaker<'s> {
 }
 
 fn has_role(raw: &RawValue) -> bool {
-    // Roles of messages stand early; looking for the word is cheaper than reading the message.
     Object::of(raw).is_none_or(|message| message.has("role") || message.has("lc") || message.has("parts"))
 }
 

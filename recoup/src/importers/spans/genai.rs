@@ -15,6 +15,9 @@ use crate::importers::value::{elements, is_array, text, value, write_object};
 use crate::json::Json;
 use crate::trajectory::{Tool, Usage};
 
+/// What stands for the message of an error that has none.
+pub(super) const NO_MESSAGE: &str = "error";
+
 /// Takes what these conventions say out of a span's attributes.
 pub(super) fn read<'a>(attributes: &mut Attributes<'a>, span: &mut Span<'a>, trace: &mut Trace<'a>) {
     span.kind = kind(attributes, &span.name);
@@ -42,7 +45,11 @@ pub(super) fn read<'a>(attributes: &mut Attributes<'a>, span: &mut Span<'a>, tra
     definitions(attributes, span, trace);
     messages(attributes, span);
     run(attributes, span);
-    span.error = attributes.text("error.type").or(span.error.take());
+    span.error = match (span.error.take(), attributes.text("error.type")) {
+        (Some(message), Some(kind)) if message == NO_MESSAGE => Some(kind),
+        (Some(message), Some(kind)) if !message.contains(&kind) => Some(format!("{kind}: {message}")),
+        (message, kind) => message.or(kind),
+    };
 }
 
 fn kind(attributes: &mut Attributes<'_>, name: &str) -> Kind {
@@ -103,8 +110,10 @@ fn definitions(attributes: &mut Attributes<'_>, span: &mut Span<'_>, trace: &mut
 
 fn messages<'a>(attributes: &mut Attributes<'a>, span: &mut Span<'a>) {
     span.system = attributes.take("gen_ai.system_instructions").and_then(instructions);
-    span.input = attributes.take_any(&["gen_ai.input.messages", "gen_ai.prompt"]);
-    span.output = attributes.take_any(&["gen_ai.output.messages", "gen_ai.completion"]);
+    // Events may have given them already.
+    span.input = attributes.take_any(&["gen_ai.input.messages", "gen_ai.prompt"]).or(span.input.take());
+    span.output =
+        attributes.take_any(&["gen_ai.output.messages", "gen_ai.completion"]).or(span.output.take());
     if span.input.is_none() {
         span.input = numbered(attributes, "gen_ai.prompt.", span);
     }

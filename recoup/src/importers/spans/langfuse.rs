@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::attributes::Attributes;
 use super::csv_rows;
-use super::genai::plain;
+use super::genai::{NO_MESSAGE, plain};
 use super::span::{Kind, Score, Span, Trace, Value};
 use super::time::Time;
 use super::{Part, Piece, Pieces, Spans};
@@ -221,7 +221,7 @@ fn observation<'a>(mut columns: Attributes<'a>, trace: &mut Trace<'a>) -> Result
     let level = columns.text("level");
     let message = columns.text("status_message");
     span.error =
-        (level.as_deref() == Some("ERROR")).then(|| message.clone().unwrap_or_else(|| "error".to_owned()));
+        (level.as_deref() == Some("ERROR")).then(|| message.clone().unwrap_or_else(|| NO_MESSAGE.to_owned()));
     if let (None, Some(message)) = (&span.error, message) {
         span.rest.insert("status_message".to_owned(), Json::string(&message));
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::genai::plain;
+use super::genai::{NO_MESSAGE, plain};
 use super::span::{Kind, Score, Span, Trace, Value};
 use super::time::Time;
 use super::{Piece, Pieces, Spans};
@@ -171,7 +171,7 @@ fn tool(
     span.tool.call_id = span.tool.call_id.take().or_else(|| extra.text("tool_call_id"));
     span.tool.call_id = span.tool.call_id.take().or_else(|| metadata.text("tool_call_id"));
     if message.text("status").as_deref() == Some("error") {
-        span.error.get_or_insert_with(|| "error".to_owned());
+        span.error.get_or_insert_with(|| NO_MESSAGE.to_owned());
     }
     let content = message.take("content").or(output).or(outputs.filter(|raw| raw.get() != "{}"));
     span.tool.result = content.map(plain);

@@ -201,7 +201,12 @@ fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, found: &mut Ve
             return found.push(Found::Other(record.quarantine(&error)));
         }
     }
-    let rewritten = !record.losses.is_empty();
+    // Rewritten, or put together from a table's cells.
+    let length = record.span.end - record.span.start;
+    let rewritten = !record.losses.is_empty() || record.bytes.len() as u64 != length;
+    // The rewritten text is all that the run will see.
+    let reasons = record.losses.iter().map(|reason| Loss::new(format.name(), "json", *reason));
+    found.extend(reasons.map(|loss| Found::Other(Event::Loss(loss))));
     let losses = pieces.lost.into_iter().map(|(field, reason)| Loss::new(format.name(), field, reason));
     found.extend(losses.map(|loss| Found::Other(Event::Loss(loss))));
     found.extend(pieces.pieces.into_iter().map(|piece| {
@@ -247,3 +252,6 @@ fn read_run(format: &dyn Spans, mut record: RawRecord, scoring: &Scoring, events
         Ok(())
     });
 }
+
+#[cfg(test)]
+mod tests;

@@ -177,14 +177,13 @@ impl Spans for OpenInference {
 }
 
 fn find<'r>(record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
-    let whole: &RawValue = record.parse()?;
     let batch: Batch<'r> = record.parse()?;
     if batch.spans.is_empty() && batch.logs.is_empty() {
         let resource: Resource<'r> = record.parse()?;
         if resource.scopes.is_empty() {
             // A batch without content is none of a row's business.
             if memchr::memmem::find(&record.bytes, b"trace_id").is_some() {
-                piece(whole, None, pieces)?;
+                piece(record.parse()?, None, pieces)?;
             }
             return Ok(());
         }
@@ -307,7 +306,7 @@ pub(super) fn place<'a>(fields: &mut Object<'a>, span: &mut Span<'a>) -> Result<
     let failed = code.is_some_and(|code| matches!(&*plain(code), "2" | "STATUS_CODE_ERROR" | "ERROR"));
     let message = [status.text("message"), status.text("description"), fields.text("status_message")];
     let message = message.into_iter().flatten().find(|message| !message.is_empty());
-    span.error = failed.then(|| message.unwrap_or_else(|| "error".to_owned()));
+    span.error = failed.then(|| message.unwrap_or_else(|| genai::NO_MESSAGE.to_owned()));
     let mut attributes = match fields.get("attributes") {
         Some(list) if list.get().starts_with('[') => {
             fields.take("attributes");

@@ -257,9 +257,21 @@ fn is_batch(bytes: &[u8]) -> bool {
     let record = down(bytes, 1).and_then(|batch| down(batch, 2)).and_then(|scope| down(scope, 2));
     record.is_some_and(|record| {
         let is_span = record.starts_with(&[0x0a, 16]) && record.get(18..20) == Some(&[0x12, 8]);
-        let is_log_record = record.first() == Some(&0x09) || record.first() == Some(&0x59);
-        is_span || is_log_record
+        is_span || is_log_record(record)
     })
+}
+
+/// True for fields of a log record up to one of its times.
+fn is_log_record(bytes: &[u8]) -> bool {
+    let mut wire = Wire(bytes);
+    while let Ok(Some((number, value))) = wire.next() {
+        match (number, value) {
+            (1 | 11, Value::Number(_)) => return true,
+            (2, Value::Number(_)) | (3 | 5 | 6 | 9 | 10 | 12, Value::Bytes(_)) => {}
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// The file as OTLP's JSON, one batch of a resource a line, in a temporary file; and the file's size.

@@ -164,6 +164,13 @@ struct Row {
     held: Option<String>,
 }
 
+impl Row {
+    /// Bytes of its JSON text.
+    fn size(&self) -> u64 {
+        self.held.as_ref().map_or(self.span.end - self.span.start, |held| held.len() as u64)
+    }
+}
+
 impl Runs {
     /// The next run as one record: JSON values, each on a line of its own. First comes its name, then
     /// its pieces, each context as `{"context":…}` before the first piece that stands in it. A run
@@ -201,7 +208,7 @@ impl Runs {
         if let Some(size) = file.translated {
             record.span = ByteSpan { start: 0, end: size };
         }
-        let bytes: u64 = rows.iter().map(|row| row.span.end - row.span.start).sum();
+        let bytes: u64 = rows.iter().map(Row::size).sum();
         if bytes > limit {
             return Ok(Err(Quarantine {
                 uri: record.uri,

@@ -18,6 +18,7 @@ struct CallAt {
 /// Matches the tools' spans of a trace to the calls of its run, in order of time.
 pub(super) fn pair(run: &mut Trajectory, trace: &mut Trace<'_>, places: &[Place]) {
     let mut open = Open::of(run);
+    let mut below = Below::of(run);
     let mut lost: Vec<(String, &'static str)> = Vec::new();
     for (span, place) in trace.spans.iter().zip(places) {
         // A tool whose span holds another tool's of the same name was recorded by two instruments.
@@ -25,7 +26,7 @@ pub(super) fn pair(run: &mut Trajectory, trace: &mut Trace<'_>, places: &[Place]
             continue;
         }
         match open.take(run, span) {
-            Some(call) => answer(run, call, span, &mut lost),
+            Some(call) => answer(run, &mut below, call, span, &mut lost),
             None => lost.push(("span.tool".to_owned(), "a tool's run that no recorded call asked for")),
         }
     }
@@ -48,15 +49,20 @@ fn repeats(span: &Span<'_>, place: &Place, spans: &[Span<'_>]) -> bool {
 struct Open {
     calls: BTreeSet<CallAt>,
     by_id: BTreeMap<String, Vec<CallAt>>,
+    by_name: BTreeMap<String, BTreeSet<CallAt>>,
 }
+
+/// Calls of one name whose arguments are compared.
+const COMPARED_MAX: usize = 256;
 
 impl Open {
     fn of(run: &Trajectory) -> Self {
-        let mut open = Self { calls: BTreeSet::new(), by_id: BTreeMap::new() };
+        let mut open = Self { calls: BTreeSet::new(), by_id: BTreeMap::new(), by_name: BTreeMap::new() };
         for (position, node) in run.nodes.iter().enumerate() {
             for (part, call) in node.tool_calls() {
                 let at = CallAt { node: position, part };
                 open.calls.insert(at);
+                open.by_name.entry(call.name.clone()).or_default().insert(at);
                 if let Some(id) = &call.call_id {
                     open.by_id.entry(id.clone()).or_default().push(at);
                 }
@@ -72,30 +78,39 @@ impl Open {
         let found = with_id.and_then(|calls| calls.iter().copied().find(|call| self.calls.contains(call)));
         let found = found.or_else(|| {
             let name = span.tool.name.as_deref()?;
-            let call_of = |at: &CallAt| match run.nodes.get(at.node)?.parts.get(at.part)? {
-                Part::ToolCall(call) if call.name == name => Some(call),
-                _ => None,
-            };
-            let named: Vec<CallAt> = self.calls.iter().copied().filter(|at| call_of(at).is_some()).collect();
+            let named = self.by_name.get(name)?;
             let ran = span.tool.arguments.as_ref().map(|arguments| ToolCall {
                 call_id: None,
                 name: name.to_owned(),
                 arguments_raw: arguments.clone(),
                 arguments_form: ArgumentsForm::String,
             });
-            let exact = named.iter().copied().find(
-                |at| matches!((call_of(at), &ran), (Some(asked), Some(ran)) if same_action(asked, ran)),
-            );
+            let is_exact = |at: &CallAt| match (run.nodes.get(at.node)?.parts.get(at.part)?, &ran) {
+                (Part::ToolCall(asked), Some(ran)) => same_action(asked, ran).then_some(*at),
+                _ => None,
+            };
+            let exact = named.iter().take(COMPARED_MAX).find_map(is_exact);
             // An id that no call has is another writer's; a known one was answered already.
             exact.or_else(|| named.first().copied().filter(|_| with_id.is_none()))
         })?;
         self.calls.remove(&found);
+        if let Some(Part::ToolCall(call)) = run.nodes.get(found.node)?.parts.get(found.part)
+            && let Some(named) = self.by_name.get_mut(&call.name)
+        {
+            named.remove(&found);
+        }
         Some(found)
     }
 }
 
 /// Gives a call's result what its span says, or adds the result that only the span holds.
-fn answer(run: &mut Trajectory, call: CallAt, span: &Span<'_>, lost: &mut Vec<(String, &'static str)>) {
+fn answer(
+    run: &mut Trajectory,
+    below: &mut Below,
+    call: CallAt,
+    span: &Span<'_>,
+    lost: &mut Vec<(String, &'static str)>,
+) {
     let Some(Part::ToolCall(asked)) = run.nodes.get(call.node).and_then(|node| node.parts.get(call.part))
     else {
         return;
@@ -108,7 +123,7 @@ fn answer(run: &mut Trajectory, call: CallAt, span: &Span<'_>, lost: &mut Vec<(S
     let time = span.end.as_ref().or(span.start.as_ref()).map(|time| time.as_str().to_owned());
     let extra = Json::from_serialize(&span.rest).ok().filter(|_| !span.rest.is_empty());
     let mut found = false;
-    for position in results_below(run, call.node) {
+    for position in below.results(call.node) {
         let Some(node) = run.nodes.get_mut(position) else { continue };
         let mut skip = before;
         for part in &mut node.parts {
@@ -140,11 +155,8 @@ fn answer(run: &mut Trajectory, call: CallAt, span: &Span<'_>, lost: &mut Vec<(S
         return;
     }
     let Some(said) = span.tool.result.clone().or_else(|| span.error.clone()) else { return };
-    let mut at = call.node;
-    while let Some(next) = children(run, at).into_iter().find(|child| is_result(run, *child)) {
-        at = next;
-    }
-    if !children(run, at).is_empty() {
+    let at = below.results(call.node).last().copied().unwrap_or(call.node);
+    if !below.is_end(at) {
         lost.push(("span.tool.result".to_owned(), "the request that follows does not hold the result"));
         return;
     }
@@ -157,28 +169,48 @@ fn answer(run: &mut Trajectory, call: CallAt, span: &Span<'_>, lost: &mut Vec<(S
     node.occurrence.at = time;
     node.occurrence.extra = extra;
     run.push_under(node);
+    below.add(at);
 }
 
-fn is_result(run: &Trajectory, position: usize) -> bool {
-    run.nodes.get(position).is_some_and(|node| node.tool_results().next().is_some())
-}
+/// What follows each message.
+struct Below(Vec<Vec<(usize, bool)>>);
 
-fn children(run: &Trajectory, position: usize) -> Vec<usize> {
-    let later = run.nodes.iter().enumerate().skip(position + 1);
-    later.filter(|(_, node)| node.parent == Some(position)).map(|(child, _)| child).collect()
-}
+impl Below {
+    fn of(run: &Trajectory) -> Self {
+        let mut below: Vec<Vec<(usize, bool)>> = vec![Vec::new(); run.nodes.len()];
+        for (position, node) in run.nodes.iter().enumerate() {
+            if let Some(children) = node.parent.and_then(|parent| below.get_mut(parent)) {
+                children.push((position, node.tool_results().next().is_some()));
+            }
+        }
+        Self(below)
+    }
 
-/// Messages with results that follow a call's message, on all branches.
-fn results_below(run: &Trajectory, call: usize) -> Vec<usize> {
-    let mut found: Vec<usize> = Vec::new();
-    for (position, node) in run.nodes.iter().enumerate().skip(call + 1) {
-        let follows =
-            node.parent.is_some_and(|parent| parent == call || found.binary_search(&parent).is_ok());
-        if follows && is_result(run, position) {
-            found.push(position);
+    /// Messages with results that follow a call's message, on all branches, parents first.
+    fn results(&self, call: usize) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        let mut next = vec![call];
+        while let Some(position) = next.pop() {
+            let children = self.0.get(position).map(Vec::as_slice).unwrap_or_default();
+            let results = children.iter().filter(|(_, holds)| *holds).map(|(child, _)| *child);
+            next.extend(results.clone());
+            found.extend(results);
+        }
+        found
+    }
+
+    fn is_end(&self, position: usize) -> bool {
+        self.0.get(position).is_none_or(Vec::is_empty)
+    }
+
+    /// Notes a result that was put after a message.
+    fn add(&mut self, parent: usize) {
+        let position = self.0.len();
+        self.0.push(Vec::new());
+        if let Some(children) = self.0.get_mut(parent) {
+            children.push((position, true));
         }
     }
-    found
 }
 
 /// Calls whose message nothing answers that many times.
