@@ -92,7 +92,7 @@ fn read(
     if is_told {
         answer::log(&log, &mut run, &mut aside)?;
     } else {
-        if let Some(asked) = failure.and_then(|failure| failure.asked()) {
+        if let Some(asked) = failure.and_then(score::Failure::asked) {
             let asked: &RawValue = serde_json::from_str(asked.as_str())?;
             for node in messages(asked, Some(Dialect::Chat), Role::User, &mut aside)? {
                 run.push(node);

@@ -120,14 +120,13 @@ fn emit(
     let limit = source.options().record_bytes_max;
     let file = source.sibling(&path).and_then(|file| file.read_all(limit).map_err(|error| error.to_string()));
     let held = file.map(|bytes| RawRecord::whole(source, bytes));
-    let runs = match &held {
-        Ok(held) => atif::documents(held.parse::<&RawValue>()?, &record.sha256, scoring, losses)
-            .map_err(|error| RecordError::new(error.code, format!("{path}: {error}")))?,
-        Err(_) => {
-            let reason = "the trial has no ATIF trajectory; only its task and outcome are known";
-            losses.insert(Loss::new(FORMAT, TRAJECTORY, reason));
-            vec![(Trajectory::new(FORMAT, Task::from_goal("")), None)]
-        }
+    let runs = if let Ok(held) = &held {
+        atif::documents(held.parse::<&RawValue>()?, &record.sha256, scoring, losses)
+            .map_err(|error| RecordError::new(error.code, format!("{path}: {error}")))?
+    } else {
+        let reason = "the trial has no ATIF trajectory; only its task and outcome are known";
+        losses.insert(Loss::new(FORMAT, TRAJECTORY, reason));
+        vec![(Trajectory::new(FORMAT, Task::from_goal("")), None)]
     };
     let task = trial.text("task_name").ok_or_else(|| missing("task_name"))?;
     let outcome = outcome(verdict.clone(), exception.clone(), scoring);

@@ -81,7 +81,10 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
         Some(runs) if !runs.is_empty() => runs,
         _ => vec![(plain(&params, response, &mut losses)?, None)],
     };
-    let rollout = evidence.as_ref().map(|evidence| evidence.rollout.clone());
+    // Without an id of its own a rollout is named by two numbers, which every job counts anew.
+    let is_named = |id: &String| id.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let rollout = evidence.as_ref().map(|evidence| evidence.rollout.clone()).filter(is_named);
+    let task = task_id(&row, evidence.as_ref());
     for (part, (mut run, native)) in (0..).zip(runs) {
         let mut params = params.clone();
         params.take("input");
@@ -91,7 +94,10 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
             // The reward is of the whole rollout; a subagent's part in it is not known.
             row = Object::default();
         }
-        let task = task(&mut row, evidence.as_ref(), &run);
+        let task = match &task {
+            Some(id) => Task::named(format!("{FORMAT}/{id}"), row::goal(&run)),
+            None => row::derived_task(&run),
+        };
         let agent = row.take("agent_ref").map(Json::from);
         let ended = run.leaves.first_mut().and_then(|leaf| leaf.outcome.termination.take());
         row::settle(&mut run, row, scoring);
@@ -112,13 +118,11 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
     Ok(())
 }
 
-/// Rows name their task by index; runs of one task share it.
-fn task(row: &mut Object<'_>, evidence: Option<&Evidence<'_>>, run: &Trajectory) -> Task {
+/// Rows name their task by index; runs of one task share it, the subagents' too.
+fn task_id(row: &Object<'_>, evidence: Option<&Evidence<'_>>) -> Option<String> {
+    let mut row = row.clone();
     let named = ["task_id", "uuid", "id", "_ng_task_index"].into_iter().find_map(|key| row.id(key));
-    match named.or_else(|| evidence.map(|evidence| evidence.task.clone())) {
-        Some(id) => Task::named(format!("{FORMAT}/{id}"), row::goal(run)),
-        None => row::derived_task(run),
-    }
+    named.or_else(|| evidence.map(|evidence| evidence.task.clone()))
 }
 
 /// The run of a row without a trajectory: what was asked, then what was answered.

@@ -103,13 +103,12 @@ fn lines(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
 fn read(record: &RawRecord, sink: &mut dyn Sink) -> Result<(), Stop> {
     let raw: &RawValue = record.parse()?;
     let mut output = Object::default();
-    let list = match elements(raw) {
-        Some(list) => list,
-        None => {
-            output = Object::parse(raw, "run")?;
-            let held = ["history", "items"].into_iter().find_map(|key| output.list(key));
-            held.ok_or_else(|| missing("history"))?
-        }
+    let list = if let Some(list) = elements(raw) {
+        list
+    } else {
+        output = Object::parse(raw, "run")?;
+        let held = ["history", "items"].into_iter().find_map(|key| output.list(key));
+        held.ok_or_else(|| missing("history"))?
     };
     let mut events = Events::default();
     for (index, raw) in list.into_iter().enumerate() {

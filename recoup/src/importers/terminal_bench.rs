@@ -61,7 +61,7 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
     let instruction = trial.text("instruction").unwrap_or_default();
     let mut run = Trajectory::new(FORMAT, Task::named(format!("{FORMAT}/{task}"), instruction.clone()));
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: None });
-    let folders = ["".to_owned(), format!("{task}/{}/", name.as_deref().unwrap_or_default())];
+    let folders = [String::new(), format!("{task}/{}/", name.as_deref().unwrap_or_default())];
     if !folders.iter().any(|folder| push_episodes(source, folder, &mut run)) {
         if !instruction.is_empty() {
             run.push(Node::new(Role::User, "user", vec![Part::text(instruction)]));

@@ -45,7 +45,7 @@ impl Events {
         }
         match kind.as_str() {
             "ActionEvent" => self.action(&mut event, at)?,
-            "MessageEvent" => self.message(event, at)?,
+            "MessageEvent" => self.message(event, at),
             "ObservationEvent" => {
                 let mut observation = event.object("observation");
                 let mut parts =
@@ -156,7 +156,7 @@ impl Events {
         Ok(())
     }
 
-    fn message(&mut self, mut event: Object<'_>, at: Option<String>) -> Result<(), RecordError> {
+    fn message(&mut self, mut event: Object<'_>, at: Option<String>) {
         let source = event.text("source").unwrap_or_default();
         let mut message = event.object("llm_message");
         let mut parts = reasoning(&mut message);
@@ -183,7 +183,6 @@ impl Events {
         if is_turn {
             self.settle_tokens();
         }
-        Ok(())
     }
 
     fn result(

@@ -58,17 +58,18 @@ impl Source {
         from.sibling(name)
     }
 
-    /// The files of this one's own folder, this one among them, by name; no links, no folders.
+    /// The names in this file's own folder, its own among them, sorted: to be opened as
+    /// [`Source::sibling`].
     ///
     /// # Errors
     /// In words, when this source has no folder or it cannot be read.
-    pub fn folder_files(&self) -> Result<Vec<Self>, String> {
+    pub fn names_beside(&self) -> Result<Vec<String>, String> {
         let (_, folder) = self.root.as_ref().ok_or("the source has no folder")?;
         let entries = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut names: Vec<String> = names.collect();
         names.sort_unstable();
-        Ok(names.iter().filter_map(|name| self.sibling(name).ok()).collect())
+        Ok(names)
     }
 
     /// True when a sibling of that name can be read.
@@ -117,6 +118,7 @@ mod tests {
             assert!(source.sibling(hostile).is_err(), "{hostile}");
         }
         assert!(source.sibling_above(1, "secret").is_err(), "above the imported folder");
+        assert_eq!(source.names_beside().unwrap(), ["a.traj", "link", "report.json"]);
         let root = folder.path().to_path_buf();
         let path = inner.join("a.traj");
         let source = Source::from_path("in/runs/a.traj".to_owned(), path, Some(root), Arc::default());

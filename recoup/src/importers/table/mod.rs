@@ -30,7 +30,7 @@ type Item = Result<RawRecord, Quarantine>;
 
 /// The rows of a table, in order.
 pub(super) enum Rows {
-    Csv(csv::Rows),
+    Csv(Box<csv::Rows>),
     #[cfg(feature = "parquet")]
     Parquet(Box<parquet::Rows>),
 }
@@ -44,7 +44,11 @@ impl Rows {
         let mut head = Vec::new();
         std::io::Read::read_to_end(&mut std::io::Read::take(source.open()?, 4), &mut head)
             .map_err(|error| ImportError::io(source, error))?;
-        if is_parquet(&head) { Self::columns(source) } else { Ok(Self::Csv(csv::Rows::open(source)?)) }
+        if is_parquet(&head) {
+            Self::columns(source)
+        } else {
+            Ok(Self::Csv(Box::new(csv::Rows::open(source)?)))
+        }
     }
 
     #[cfg(feature = "parquet")]

@@ -37,7 +37,7 @@ pub(in crate::importers) struct Rows {
     columns: Vec<TypePtr>,
     /// The next row group, and the rows of the one at hand.
     group: usize,
-    rows: Option<ReaderIter>,
+    at_hand: Option<ReaderIter>,
     /// Rows before the one at hand, in the file and in all row groups so far.
     row: u64,
     group_end: u64,
@@ -63,19 +63,19 @@ impl Rows {
         let root = file.metadata().file_metadata().schema_descr().root_schema();
         schema::check(root).map_err(unreadable)?;
         let columns = root.get_fields().to_vec();
-        Ok(Self { source: source.clone(), file, columns, group: 0, rows: None, row: 0, group_end: 0 })
+        Ok(Self { source: source.clone(), file, columns, group: 0, at_hand: None, row: 0, group_end: 0 })
     }
 
     /// The next row.
     pub(super) fn next(&mut self) -> Option<Item> {
         loop {
-            if let Some(rows) = &mut self.rows {
+            if let Some(rows) = &mut self.at_hand {
                 match guarded(|| rows.next().transpose()) {
                     Ok(Some(row)) => {
                         self.row += 1;
                         return Some(self.record(&row));
                     }
-                    Ok(None) => self.rows = None,
+                    Ok(None) => self.at_hand = None,
                     Err(reason) => return Some(Err(self.skip_group(&reason))),
                 }
             }
@@ -104,14 +104,14 @@ impl Rows {
             let group = file.get_row_group(index)?;
             TreeBuilder::new().with_batch_size(batch as usize).as_iter(schema, &*group)
         })?;
-        self.rows = Some(rows);
+        self.at_hand = Some(rows);
         Ok(())
     }
 
     /// What stands for the rows of the group that cannot be read.
     fn skip_group(&mut self, reason: &str) -> Quarantine {
         let (first, last) = (self.row + 1, self.group_end);
-        self.rows = None;
+        self.at_hand = None;
         self.row = self.group_end;
         let rows = if first < last { format!("rows {first} to {last}") } else { format!("row {first}") };
         self.problem("unreadable", format!("{rows}: the columns cannot be read: {reason}"))

@@ -77,7 +77,7 @@ impl Text {
                 let keys: Option<Vec<&str>> = map.entries().iter().map(|(key, _)| text_of(key)).collect();
                 match keys {
                     Some(keys) => {
-                        self.members(keys.into_iter().zip(map.entries().iter().map(|(_, value)| value)))
+                        self.members(keys.into_iter().zip(map.entries().iter().map(|(_, value)| value)));
                     }
                     None => self.list(map.entries().iter(), |text, (key, value)| {
                         text.list([key, value].into_iter(), Self::value);
@@ -126,22 +126,20 @@ impl Text {
 
     /// Bytes that old writers did not mark as text, or bytes.
     fn bytes(&mut self, bytes: &[u8]) {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => write_string(&mut self.out, text),
-            Err(_) => {
-                self.lose("bytes became a data URL");
-                write_string(&mut self.out, &data_url::encode("application/octet-stream", bytes));
-            }
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            write_string(&mut self.out, text);
+        } else {
+            self.lose("bytes became a data URL");
+            write_string(&mut self.out, &data_url::encode("application/octet-stream", bytes));
         }
     }
 
     fn decimal(&mut self, value: &Decimal) {
-        match decimal(value.data(), value.scale()) {
-            Some(text) => self.out.push_str(&text),
-            None => {
-                self.lose("a decimal too long to read became null");
-                self.out.push_str("null");
-            }
+        if let Some(text) = decimal(value.data(), value.scale()) {
+            self.out.push_str(&text);
+        } else {
+            self.lose("a decimal too long to read became null");
+            self.out.push_str("null");
         }
     }
 
