@@ -19,6 +19,7 @@
 
 mod conversation;
 mod copies;
+mod goal;
 mod line;
 mod order;
 mod sessions;
