@@ -36,11 +36,11 @@ const HEAD: &str = "== run ";
 pub struct Protocol;
 
 impl Importer for Protocol {
-    fn format(&self) -> &str {
+    fn format(&self) -> &'static str {
         FORMAT
     }
 
-    fn recognizes(&self) -> &str {
+    fn recognizes(&self) -> &'static str {
         "a text whose first line begins with == run"
     }
 

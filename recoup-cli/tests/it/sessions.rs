@@ -77,20 +77,22 @@ fn a_fork_shares_its_history_and_counts_only_its_own_steps() {
     let none = json!({});
     bench.write("p/old.jsonl", first_turns("old", &none));
     assert_eq!(bench.json(&["import", "p", "--json"], 0)["new"], 1);
-    // One fork that says so, and one that kept the old session's id on the lines that it copied.
+    // One fork that says so, one that kept the old session's id on the lines that it copied, one that says nothing.
     let own = |session: &str| {
-        line(session, "u9", Some("a1"), "user", "Reverse it.", &none)
-            + &line(session, "a9", Some("u9"), "assistant", "Reversed.", &none)
+        let (asked, said) = (format!("u-{session}"), format!("a-{session}"));
+        line(session, &asked, Some("a1"), "user", "Reverse it.", &none)
+            + &line(session, &said, Some(&asked), "assistant", "Reversed.", &none)
     };
     let marked = json!({ "forkedFrom": { "sessionId": "old", "messageUuid": "u1" } });
     bench.write("p/fork.jsonl", first_turns("fork", &marked) + &own("fork"));
     bench.write("p/resumed.jsonl", first_turns("old", &none) + &own("resumed"));
+    bench.write("p/silent.jsonl", first_turns("silent", &none) + &own("silent"));
     let summary = bench.json(&["import", "p", "--json"], 0);
-    assert_eq!((summary["new"].as_u64(), summary["duplicates"].as_u64()), (Some(2), Some(2)), "{summary}");
+    assert_eq!((summary["new"].as_u64(), summary["duplicates"].as_u64()), (Some(3), Some(2)), "{summary}");
     assert_eq!(bench.json(&["stats", "--json"], 0)["stored_nodes"], 4, "two of each, and the same two");
     let runs = listed(&bench);
-    assert_eq!(runs.keys().collect::<Vec<_>>(), ["fork", "old", "resumed"]);
-    for (name, steps) in [("old", 1), ("fork", 1), ("resumed", 1)] {
+    assert_eq!(runs.keys().collect::<Vec<_>>(), ["fork", "old", "resumed", "silent"]);
+    for (name, steps) in [("old", 1), ("fork", 1), ("resumed", 1), ("silent", 1)] {
         assert_eq!(runs[name]["steps"], steps, "{name}");
     }
     assert_eq!(runs["fork"]["task"], runs["old"]["task"]);

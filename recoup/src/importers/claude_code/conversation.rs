@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::goal::goal;
 use super::line::{Line, Message};
 use super::order::{Parent, in_order};
 use crate::id::Hash;
@@ -36,21 +37,6 @@ pub(super) fn build(
         sink.loss(loss)?;
     }
     Ok(Some(tree.finish(lines)))
-}
-
-/// What the user asked first, passing over what the harness wrote in the user's name. A summary of what came
-/// before says it where nobody asks anything.
-fn goal(lines: &[Line]) -> Option<&str> {
-    const HARNESS: [&str; 3] = ["<command-", "<local-command-", "Caveat: The messages below"];
-    let main = lines.iter().any(|line| line.message.is_some() && !line.sidechain);
-    let first = |summary: bool| {
-        let asked =
-            lines.iter().filter(|line| line.kind == "user" && !line.meta && !(main && line.sidechain));
-        let asked = asked.filter(|line| line.is_compact_summary() == summary);
-        let mut texts = asked.filter_map(|line| line.message.as_ref()?.parts.first()?.as_text());
-        texts.find(|text| !HARNESS.iter().any(|start| text.starts_with(start)))
-    };
-    first(false).or_else(|| first(true))
 }
 
 /// Tells a response's blocks apart.

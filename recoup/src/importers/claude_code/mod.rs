@@ -5,7 +5,8 @@
 //!   results of its parallel calls come as several user lines and become one node too.
 //! * Rewinding makes a fork: a second branch. A session that was resumed or forked into a new file has its history
 //!   copied there, under its own id (`forkedFrom` says so) or the old one's ([`sessions`]): copied context, the
-//!   same nodes as in the old session, and no steps of the new one. A copy that does not say so cannot be told. `parentUuid` null starts a root (the first
+//!   same nodes as in the old session, and no steps of the new one. One that does not say so is
+//!   found by what lies beside it ([`copies`]). `parentUuid` null starts a root (the first
 //!   line, a cleared or compacted context); a parent in another file is noted and starts a root.
 //!   A session in which no line names a parent is a line in the order of the file.
 //! * Events of the harness are not what the model read: children pass through them to the message
@@ -17,6 +18,8 @@
 //! There is no outcome: nobody scored these runs.
 
 mod conversation;
+mod copies;
+mod goal;
 mod line;
 mod order;
 mod sessions;
@@ -54,7 +57,8 @@ impl Importer for ClaudeCode {
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        let staged = sessions::stage(source, sink)?;
+        let mut staged = sessions::stage(source, sink)?;
+        copies::mark(source, &mut staged, sink)?;
         let mut again = Again::open(source)?;
         for session in staged {
             let (mut lines, joined) = sessions::read(&mut again, &session, sink)?;

@@ -20,6 +20,19 @@ pub(super) struct Session {
     lines: Vec<(Place, bool)>,
     /// The session that it goes on from, and where in the file it begins to.
     goes_on_from: Option<(usize, u64)>,
+    /// The `uuid` of its first message.
+    root: Option<String>,
+    /// Its own messages, in file order.
+    said: Vec<Said>,
+}
+
+/// What tells a message from every other, and what a copy of it leaves as it is.
+struct Said {
+    /// Hash of its id, its time and its content.
+    hash: Hash,
+    at: String,
+    /// Where its line begins.
+    start: u64,
 }
 
 impl Session {
@@ -28,6 +41,33 @@ impl Session {
         match &self.agent {
             Some(agent) => format!("{}/{agent}", self.id),
             None => self.id.clone(),
+        }
+    }
+
+    /// The `uuid` of the first message, unless it is a subagent's.
+    pub(super) fn root(&self) -> Option<&str> {
+        self.root.as_deref().filter(|_| self.agent.is_none())
+    }
+
+    /// Marks what it has copied from a session in another file: of two that hold a message word for word, the
+    /// one that went on later, where both did.
+    pub(super) fn mark_copies_of(&mut self, other: &Self) {
+        if self.id == other.id || self.agent.is_some() || other.agent.is_some() {
+            return;
+        }
+        let ours: BTreeSet<Hash> = self.said.iter().map(|said| said.hash).collect();
+        let theirs: BTreeSet<Hash> = other.said.iter().map(|said| said.hash).collect();
+        let went_on = |session: &Self, shared: &BTreeSet<Hash>| {
+            let own = session.said.iter().find(|said| !shared.contains(&said.hash));
+            (own.map(|said| said.at.clone()), session.id.clone())
+        };
+        if went_on(self, &theirs) < went_on(other, &ours) {
+            return;
+        }
+        let copies = self.said.iter().filter(|said| theirs.contains(&said.hash));
+        let copies: BTreeSet<u64> = copies.map(|said| said.start).collect();
+        for ((span, _), copied) in &mut self.lines {
+            *copied |= copies.contains(&span.start);
         }
     }
 
@@ -52,10 +92,13 @@ pub(super) fn stage(source: &Source, sink: &mut dyn Sink) -> Result<Vec<Session>
         let label = Label::read(record)?;
         if let Some(id) = label.session {
             let number = *by_name.entry((id.clone(), label.agent.clone())).or_insert_with(|| {
-                sessions.push(Session { id, agent: label.agent, lines: Vec::new(), goes_on_from: None });
+                let agent = label.agent;
+                let (lines, said) = (Vec::new(), Vec::new());
+                sessions.push(Session { id, agent, lines, goes_on_from: None, root: None, said });
                 sessions.len() - 1
             });
-            let told = label.message.is_some_and(|message| *told.entry(message).or_insert(number) != number);
+            let said = label.said;
+            let told = said.as_ref().is_some_and(|said| *told.entry(said.hash).or_insert(number) != number);
             // A subagent does not read what its caller has read.
             let talks =
                 |holder: &usize| sessions[*holder].agent.is_none() && sessions[number].agent.is_none();
@@ -66,7 +109,11 @@ pub(super) fn stage(source: &Source, sink: &mut dyn Sink) -> Result<Vec<Session>
             let session = &mut sessions[number];
             session.goes_on_from = session.goes_on_from.or(from);
             session.lines.push((place, told));
-            by_uuid.extend(label.uuid.map(|uuid| (uuid, number)));
+            by_uuid.extend(label.uuid.as_ref().map(|uuid| (Hash::of(uuid.as_bytes()), number)));
+            if said.is_some() {
+                session.root = session.root.take().or(label.uuid);
+            }
+            session.said.extend(said);
         } else if let Some(leaf) = label.leaf {
             summaries.push((leaf, place));
         } else {
@@ -121,12 +168,12 @@ struct Label {
     kind: String,
     session: Option<String>,
     agent: Option<String>,
-    /// Hashes of the ids of the line, of its parent, and of the line that it sums up.
-    uuid: Option<Hash>,
+    uuid: Option<String>,
+    /// Hashes of the ids of its parent, and of the line that it sums up.
     parent: Option<Hash>,
     leaf: Option<Hash>,
-    /// Hash of the line's id, its time and its message, which a copy leaves as they are.
-    message: Option<Hash>,
+    /// For lines with an id and a message.
+    said: Option<Said>,
 }
 
 impl Label {
@@ -142,12 +189,15 @@ impl Label {
         let mut hash = |key: &str| -> Result<Option<Hash>, RecordError> {
             Ok(fields.optional::<String>(key)?.map(|id| Hash::of(id.as_bytes())))
         };
-        let (uuid, parent, leaf) = (hash("uuid")?, hash("parentUuid")?, hash("leafUuid")?);
+        let (parent, leaf) = (hash("parentUuid")?, hash("leafUuid")?);
+        let uuid: Option<String> = fields.optional("uuid")?;
         let at = fields.get("timestamp").map_or("", |at| at.get());
-        let message = uuid.zip(fields.get("message"));
-        let message =
-            message.map(|(uuid, raw)| Hash::of_all(&[&uuid.0, at.as_bytes(), raw.get().as_bytes()]));
-        Ok(Self { kind, session, agent, uuid, parent, leaf, message })
+        let said = uuid.as_ref().zip(fields.get("message")).map(|(uuid, raw)| Said {
+            hash: Hash::of_all(&[uuid.as_bytes(), at.as_bytes(), raw.get().as_bytes()]),
+            at: at.to_owned(),
+            start: record.span.start,
+        });
+        Ok(Self { kind, session, agent, uuid, parent, leaf, said })
     }
 }
 

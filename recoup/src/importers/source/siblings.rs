@@ -36,6 +36,25 @@ impl Source {
         ))
     }
 
+    /// The other files of this one's folder whose names have the ending, by name, and whether there are more
+    /// than `most`; none where this source has no folder.
+    pub fn beside(&self, ending: &str, most: usize) -> (Vec<Self>, bool) {
+        let folder = self.root.as_ref().and_then(|(_, folder)| {
+            let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            shown.read_dir().ok()
+        });
+        let names =
+            folder.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> =
+            names.filter(|name| name.ends_with(ending) && !name.starts_with('.')).collect();
+        names.sort_unstable();
+        let others = names.iter().filter_map(|name| self.sibling(name).ok());
+        let mut others: Vec<Self> = others.filter(|other| other.uri != self.uri).take(most + 1).collect();
+        let more = others.len() > most;
+        others.truncate(most);
+        (others, more)
+    }
+
     /// A file beneath the folder `levels` above this one's (0: its own), as [`Source::sibling`]; never
     /// above the folder that was imported.
     ///
@@ -114,6 +133,11 @@ mod tests {
         let path = inner.join("a.traj");
         let source = Source::from_path("runs/a.traj".to_owned(), path, Some(inner.clone()), Arc::default());
         assert_eq!(source.sibling("report.json").unwrap().uri(), "runs/report.json");
+        assert_eq!(source.beside(".json", 9).0.len(), 1, "neither a link nor a file of another ending");
+        fs::write(inner.join("b.traj"), "{}").unwrap();
+        let (others, more) = source.beside(".traj", 9);
+        assert_eq!((others.iter().map(Source::uri).collect::<Vec<_>>(), more), (vec!["runs/b.traj"], false));
+        assert!(source.beside(".traj", 0).1);
         for hostile in ["../secret", "/etc/passwd", "link", "none", "."] {
             assert!(source.sibling(hostile).is_err(), "{hostile}");
         }
