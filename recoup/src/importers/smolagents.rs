@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::dialect::{Aside, Dialect, message, usage};
 use super::function_call::tool_call;
+use super::harness_message::opaque;
 use super::object::{Object, missing};
 use super::openai_chat::emit_losses;
 use super::slice::{self, RawRecord, RecordError, Stop};
@@ -67,7 +68,7 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
         let mut row = Object::parse(raw, "record")?;
         (row.required("steps")?, row)
     };
-    let mut memory = Memory { run: Trajectory::new(FORMAT, Task::from_goal("")), ..Memory::default() };
+    let mut memory = Memory::default();
     for (index, raw) in steps.into_iter().enumerate() {
         let step = Object::parse(raw, "step").and_then(|step| memory.step(step));
         step.map_err(|error| RecordError::new(error.code, format!("steps[{index}]: {error}")))?;
@@ -123,7 +124,7 @@ impl Memory {
             step.take("model_output_message");
             self.answer(parts, &mut step, None);
         } else if step.has("step_number") {
-            self.action(step)?;
+            self.action(step);
         } else if step.has("output") {
             // The run's answer, which its last action gave.
             self.aside.lose("output", "the final answer once more");
@@ -161,7 +162,7 @@ impl Memory {
         self.run.nodes.insert(0, Node::new(Role::System, "system", parts));
     }
 
-    fn action(&mut self, mut step: Object<'_>) -> Result<(), RecordError> {
+    fn action(&mut self, mut step: Object<'_>) {
         let mut said = step.object("model_output_message");
         let mut parts = output(&mut step, &mut said);
         let kept = [said.list("tool_calls"), step.list("tool_calls")];
@@ -209,7 +210,6 @@ impl Memory {
             Some((_, message)) => self.observe(&calls, message, Some(true)),
             None => {}
         }
-        Ok(())
     }
 
     /// What the agent was shown of its calls.
@@ -266,7 +266,7 @@ fn output(step: &mut Object<'_>, said: &mut Object<'_>) -> Vec<Part> {
     let pieces = elements(raw).unwrap_or_else(|| vec![raw]);
     let piece = |raw: &RawValue| {
         let text = Object::of(raw).filter(|_| is_object(raw)).and_then(|mut piece| piece.text("text"));
-        text.map_or_else(|| Part::Opaque { kind: "model_output".into(), raw: raw.get().into() }, Part::text)
+        text.map_or_else(|| opaque("model_output", raw), Part::text)
     };
     pieces.into_iter().map(piece).collect()
 }

@@ -8,6 +8,7 @@ use crate::importers::RecordError;
 use crate::importers::data_url;
 use crate::importers::dialect::{Aside, usage};
 use crate::importers::function_call::called;
+use crate::importers::harness_message::opaque;
 use crate::importers::object::{Object, missing};
 use crate::importers::value::{elements, json_object, text, text_or_source};
 use crate::trajectory::{Call, Node, Part, Role, ToolResult, Trajectory};
@@ -49,14 +50,14 @@ impl Conversation {
                 self.turn(&source, vec![Part::Reasoning { text, signature: None }], fields, true);
             }
             "ToolCallRequestEvent" => {
-                let calls = self.calls(content);
+                let calls = calls(content);
                 self.turn(&source, calls, fields, false);
             }
             "AssistantMessage" => {
                 let thought = fields.text("thought").map(|text| Part::Reasoning { text, signature: None });
                 let said = match content.and_then(text) {
                     Some(said) => vec![Part::text(said)],
-                    None => self.calls(content),
+                    None => calls(content),
                 };
                 self.turn(&source, thought.into_iter().chain(said).collect(), fields, false);
             }
@@ -135,20 +136,6 @@ impl Conversation {
         }
     }
 
-    fn calls(&mut self, content: Option<&RawValue>) -> Vec<Part> {
-        let read = |raw: &RawValue| {
-            let mut call = Object::of(raw)?;
-            let name = call.text("name")?;
-            Some(Part::ToolCall(called(call.text("id"), name, call.take("arguments"))))
-        };
-        let list = content.and_then(elements).unwrap_or_default();
-        list.into_iter()
-            .map(|raw| {
-                read(raw).unwrap_or_else(|| Part::Opaque { kind: "call".into(), raw: raw.get().into() })
-            })
-            .collect()
-    }
-
     fn result(&mut self, raw: &RawValue) -> Result<Node, RecordError> {
         let mut result = Object::parse(raw, "content[]")?;
         let name = result.text("name").filter(|name| !name.is_empty());
@@ -170,7 +157,7 @@ impl Conversation {
             return vec![Part::text(text)];
         }
         let Some(list) = elements(raw) else {
-            return vec![Part::Opaque { kind: "content".to_owned(), raw: raw.get().to_owned() }];
+            return vec![opaque("content", raw)];
         };
         list.into_iter().map(|raw| self.piece(raw)).collect()
     }
@@ -184,6 +171,17 @@ impl Conversation {
             Some(data) => data_url::encoded("image/png", &data, &mut self.aside.media),
             None => piece.text("content").map(Part::text),
         });
-        read.unwrap_or_else(|| Part::Opaque { kind: "content".to_owned(), raw: raw.get().to_owned() })
+        read.unwrap_or_else(|| opaque("content", raw))
     }
+}
+
+/// The calls of a list; what is none is carried as it stands.
+fn calls(content: Option<&RawValue>) -> Vec<Part> {
+    let read = |raw: &RawValue| {
+        let mut call = Object::of(raw)?;
+        let name = call.text("name")?;
+        Some(Part::ToolCall(called(call.text("id"), name, call.take("arguments"))))
+    };
+    let list = content.and_then(elements).unwrap_or_default();
+    list.into_iter().map(|raw| read(raw).unwrap_or_else(|| opaque("call", raw))).collect()
 }

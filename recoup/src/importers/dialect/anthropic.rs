@@ -62,7 +62,7 @@ pub(in crate::importers) fn blocks(raw: &RawValue, aside: &mut Aside) -> Result<
 
 fn unread(block: &RawValue) -> Part {
     let kind = Object::of(block).and_then(|mut fields| fields.text("type"));
-    opaque(kind.unwrap_or_else(|| "block".to_owned()), block)
+    opaque(&kind.unwrap_or_else(|| "block".to_owned()), block)
 }
 
 /// A block, or `None` where it is not what its type says.

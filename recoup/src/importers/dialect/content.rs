@@ -27,7 +27,7 @@ fn part(raw: &RawValue, aside: &mut Aside) -> Result<Part, RecordError> {
     }
     let mut part = Object::parse(raw, "content[]")?;
     let kind = part.text("type").unwrap_or_else(|| "untyped".to_owned());
-    let Some(read) = known(&kind, &mut part, aside) else { return Ok(opaque(kind, raw)) };
+    let Some(read) = known(&kind, &mut part, aside) else { return Ok(opaque(&kind, raw)) };
     for key in part.filled_rest().into_keys() {
         aside.lose(format!("message.content[].{key}"), "a part has no place for it");
     }

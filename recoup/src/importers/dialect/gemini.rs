@@ -107,7 +107,7 @@ fn part(
     let Some(read) = read else {
         // Programs that the provider ran, and what comes next year.
         let kind = fields.keys().next().unwrap_or("part").to_owned();
-        return (opaque(kind, raw), None);
+        return (opaque(&kind, raw), None);
     };
     aside.left(fields, "part");
     (read, name)
@@ -172,12 +172,11 @@ fn medium(raw: &RawValue, aside: &mut Aside) -> Option<Part> {
     let mut fields = Object::of(raw)?;
     let mime = take(&mut fields, "mimeType", "mime_type").and_then(text);
     let mime = mime.map_or_else(|| "application/octet-stream".to_owned(), std::borrow::Cow::into_owned);
-    let part = match fields.text("data") {
-        Some(data) => data_url::encoded(&mime, &data, &mut aside.media)?,
-        None => {
-            let uri = take(&mut fields, "fileUri", "file_uri").and_then(text)?;
-            elsewhere(&mime, uri.into_owned())
-        }
+    let part = if let Some(data) = fields.text("data") {
+        data_url::encoded(&mime, &data, &mut aside.media)?
+    } else {
+        let uri = take(&mut fields, "fileUri", "file_uri").and_then(text)?;
+        elsewhere(&mime, uri.into_owned())
     };
     aside.left(fields, "data");
     Some(part)

@@ -67,7 +67,7 @@ fn part(raw: &RawValue, aside: &mut Aside) -> (Part, Option<String>) {
         "blob" | "file" | "uri" => medium(&mut fields, &kind, aside),
         _ => None,
     };
-    let Some(read) = read else { return (opaque(kind, raw), None) };
+    let Some(read) = read else { return (opaque(&kind, raw), None) };
     aside.left(fields, &kind);
     (read, name)
 }

@@ -5,6 +5,7 @@
 //! beside it, parsed, and often once more in the provider's form under `additional_kwargs`; only what the
 //! parsed ones do not say is read from there.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
@@ -34,7 +35,7 @@ pub(super) fn message(mut outer: Object<'_>, aside: &mut Aside) -> Result<Vec<No
     let mut word = outer.text("type").or_else(|| outer.text("role"));
     let mut fields = if outer.has("lc") {
         // Its class is the last of the names that lead to it.
-        let class = outer.list("id").and_then(|names| text(names.last()?).map(|name| name.into_owned()));
+        let class = outer.list("id").and_then(|names| text(names.last()?).map(Cow::into_owned));
         let kwargs = outer.object("kwargs");
         word = class.or_else(|| kwargs.clone().text("type"));
         kwargs
@@ -171,7 +172,7 @@ fn block(raw: &RawValue, aside: &mut Aside) -> Part {
     let Some(mut fields) = Object::of(raw) else { return opaque("block", raw) };
     let kind = fields.text("type").unwrap_or_else(|| "untyped".to_owned());
     if matches!(kind.as_str(), "thinking" | "tool_use" | "tool_result") || fields.has("source") {
-        return anthropic::block(raw, aside).unwrap_or_else(|| opaque(kind, raw));
+        return anthropic::block(raw, aside).unwrap_or_else(|| opaque(&kind, raw));
     }
     let read = match kind.as_str() {
         "tool_call" | "invalid_tool_call" => {
@@ -181,7 +182,7 @@ fn block(raw: &RawValue, aside: &mut Aside) -> Part {
         "image" | "audio" | "video" | "file" => medium(&kind, &mut fields, aside),
         _ => known(&kind, &mut fields, aside),
     };
-    let Some(read) = read else { return opaque(kind, raw) };
+    let Some(read) = read else { return opaque(&kind, raw) };
     // Its place in the stream is its place in the list.
     fields.take("index");
     aside.left(fields, "content[]");

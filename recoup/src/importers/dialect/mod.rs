@@ -38,6 +38,7 @@ pub(super) use self::responses::Item;
 pub(super) use self::thread::Thread;
 pub(super) use self::usage::usage;
 use super::RecordError;
+use super::harness_message::opaque;
 use super::object::Object;
 use super::value::{elements, is_array, is_object, text};
 use crate::trajectory::{Node, Part, Role};
@@ -98,16 +99,15 @@ pub(super) fn messages(
         });
     }
     let mut thread = Thread::default();
-    match elements(raw) {
-        Some(list) => thread.add_all(&list, "messages", dialect, speaker, aside)?,
-        None => {
-            let mut object = Object::parse(raw, "messages")?;
-            if open(&mut object, &mut thread, dialect, speaker, aside)? {
-                aside.left(object, "messages");
-            } else {
-                thread.add(raw, dialect, speaker, aside)?;
-            }
-        }
+    if let Some(list) = elements(raw) {
+        thread.add_all(&list, "messages", dialect, speaker, aside)?;
+        return Ok(thread.finish());
+    }
+    let mut object = Object::parse(raw, "messages")?;
+    if open(&mut object, &mut thread, dialect, speaker, aside)? {
+        aside.left(object, "messages");
+    } else {
+        thread.add(raw, dialect, speaker, aside)?;
     }
     Ok(thread.finish())
 }
@@ -118,11 +118,6 @@ fn spoken(role: Role, name: Option<String>, parts: Vec<Part>) -> Node {
     let mut node = Node::new(role, name.unwrap_or_else(|| role.as_str().to_owned()), parts);
     node.occurrence.sampled = role == Role::Assistant;
     node
-}
-
-/// A piece carried as its source text, under the name its source gives it.
-fn opaque(kind: impl Into<String>, raw: &RawValue) -> Part {
-    Part::Opaque { kind: kind.into(), raw: raw.get().to_owned() }
 }
 
 /// A message with results in it as nodes: each result is one of the tools', what stands between stays

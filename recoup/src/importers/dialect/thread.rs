@@ -80,7 +80,7 @@ impl Thread {
                 self.extend(vec![spoken(Role::Tool, None, vec![Part::ToolResult(result)])]);
             }
             Item::Piece(parts) => self.piece(parts),
-            Item::Other(kind) => self.piece(vec![super::opaque(kind, raw)]),
+            Item::Other(kind) => self.piece(vec![super::opaque(&kind, raw)]),
         }
         Ok(())
     }

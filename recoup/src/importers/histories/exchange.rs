@@ -75,17 +75,14 @@ pub(super) fn exchange<'a>(
     let received = RESPONSES.iter().find_map(|key| row.take_if(key, is_object));
     let kept = REQUESTS.iter().find_map(|key| row.take_if(key, is_object));
     let asked = sent.or(kept).map(|raw| within(raw, &REQUESTS));
-    match asked {
-        Some(raw) => {
-            let mut object = Object::parse(raw, "request")?;
-            read.ask(&mut object, dialect)?;
-            read.asked.parameters = json_object(object.filled_rest());
-        }
-        None => {
-            read.ask(&mut row, dialect)?;
-            let parameters = row.take_object(|key| PARAMETERS.contains(&key));
-            read.asked.parameters = (parameters != "{}").then(|| Json::from_foreign(&parameters));
-        }
+    if let Some(raw) = asked {
+        let mut object = Object::parse(raw, "request")?;
+        read.ask(&mut object, dialect)?;
+        read.asked.parameters = json_object(object.filled_rest());
+    } else {
+        read.ask(&mut row, dialect)?;
+        let parameters = row.take_object(|key| PARAMETERS.contains(&key));
+        read.asked.parameters = (parameters != "{}").then(|| Json::from_foreign(&parameters));
     }
     let mut answer = Thread::default();
     match received {

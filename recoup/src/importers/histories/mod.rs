@@ -165,3 +165,54 @@ fn bytes(file: &mut dyn ReadSeek, span: ByteSpan) -> std::io::Result<Vec<u8>> {
     file.read_exact(&mut bytes)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::importers::{Event, Source, detect};
+    use crate::trajectory::{Sealed, Status};
+
+    const LOG: [&str; 3] = [
+        r#"{"request":{"system":"S","messages":[{"role":"user","content":"a"}]},"response":{"type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"tool_use"}}"#,
+        r#"{"request":{"system":"S","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}]},"response":{"type":"message","role":"assistant","content":[{"type":"text","text":"b"}],"stop_reason":"end_turn"}}"#,
+        r#"{"request":{"system":"S","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]},{"role":"assistant","content":"b"},{"role":"user","content":"and?"}]},"response":{"type":"message","role":"assistant","content":[{"type":"text","text":"c"}],"stop_reason":"end_turn"},"success":true}"#,
+    ];
+
+    fn runs(lines: &[&str]) -> Vec<Sealed> {
+        let text = lines.join("\n");
+        let source = Source::from_bytes("log.jsonl", text.into_bytes(), Arc::default());
+        let mut events: Vec<Event> = Vec::new();
+        detect(&source).unwrap().unwrap().import(&source, &mut events).unwrap();
+        let sealed = |event| match event {
+            Event::Trajectory(sealed) => Some(*sealed),
+            _ => None,
+        };
+        events.into_iter().filter_map(sealed).collect()
+    }
+
+    #[test]
+    fn a_log_that_grew_is_the_same_run_in_a_new_revision() {
+        let (short, whole) = (runs(&LOG[..2]), runs(&LOG));
+        let ([short], [whole]) = (short.as_slice(), whole.as_slice()) else { panic!("{short:?} {whole:?}") };
+        assert_eq!(short.head.key, whole.head.key);
+        assert_ne!(short.head.revision, whole.head.revision);
+        assert_eq!((short.bodies.len(), whole.bodies.len()), (5, 7));
+        assert_eq!(whole.bodies[..5], short.bodies);
+        assert_eq!((short.step_count, whole.step_count), (2, 3));
+        assert_eq!(whole.head.outcome().status, Status::Success);
+    }
+
+    #[test]
+    fn the_order_of_the_records_changes_no_message() {
+        let mut hashes: Vec<_> = runs(&LOG)[0].bodies.iter().map(|body| body.hash).collect();
+        hashes.sort_unstable();
+        for order in [[2, 1, 0], [1, 0, 2], [0, 2, 1]] {
+            let runs = runs(&order.map(|index| LOG[index]));
+            assert_eq!(runs.len(), 1, "{order:?}");
+            let mut found: Vec<_> = runs[0].bodies.iter().map(|body| body.hash).collect();
+            found.sort_unstable();
+            assert_eq!(found, hashes, "{order:?}");
+        }
+    }
+}
