@@ -84,6 +84,9 @@ mod report;
 /// Policies that act in the bundled environments, and the runs they leave.
 #[cfg(feature = "packages")]
 mod rollout;
+/// The one scripted run, as every library that records spans wrote it.
+mod scripted_run;
+
 /// The project folder: importing, listing, verdicts, split, forgetting.
 mod store;
 /// Stored runs are reproduced to the byte or not at all.
