@@ -6,13 +6,15 @@
 //!
 //! Two messages are the same if they say the same: texts, calls (name and arguments, whatever their
 //! spelling as JSON), results. Reasoning and ids do not count, for histories drop them, but ids that
-//! are there on both sides must agree.
+//! are there on both sides must agree. Some recorders drop the text beside calls from a history; then
+//! the calls' ids tell.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::value::RawValue;
 
+use super::genai::plain;
 use super::span::Span;
 use super::time::Time;
 use crate::id::Hash;
@@ -23,6 +25,8 @@ use crate::importers::value::{elements, is_array, is_object, json_object, text, 
 use crate::json::Json;
 use crate::trajectory::{Call, Node, Part, Role, Trajectory};
 
+/// Why a request or an answer is not read, but kept as its text.
+const NO_MESSAGES: &str = "not in a form of messages; its text is kept";
 /// Messages alike but for their ids that are compared.
 const ALIKE_MAX: usize = 256;
 
@@ -32,6 +36,8 @@ pub(super) struct Conversation {
     pub(super) aside: Aside,
     /// Messages by what they follow and what they say.
     known: HashMap<(Option<usize>, Hash), Vec<usize>>,
+    /// Turns by what they follow and the ids of their calls.
+    by_calls: HashMap<(Option<usize>, Vec<String>), usize>,
     /// Where a message's source text, after a position, led.
     read: HashMap<(Option<usize>, Hash), usize>,
     /// Answers by the provider's id.
@@ -53,6 +59,7 @@ impl Conversation {
             run,
             aside: Aside::default(),
             known: HashMap::new(),
+            by_calls: HashMap::new(),
             read: HashMap::new(),
             responses: HashMap::new(),
         }
@@ -77,19 +84,20 @@ impl Conversation {
         }
         let speaker = Speaker { role: Role::User, agent, time: span.start.as_ref(), dialect: span.dialect };
         for raw in [span.system.take(), span.input.take()].into_iter().flatten() {
-            match self.follow(&raw, at, &speaker, lost) {
-                Ok(next) => at = next,
-                Err(error) => {
-                    lost.push((format!("input: {}", error.reason), "a request that cannot be read"))
-                }
-            }
+            at = self.follow(&raw, at, &speaker, lost).unwrap_or_else(|error| {
+                lost.push((format!("input: {}", error.reason), NO_MESSAGES));
+                Some(self.step(Node::new(Role::User, "user", vec![Part::text(plain(&raw))]), at, &speaker))
+            });
         }
         let output = span.output.take().map(|raw| mended(&raw, lost).map_or(raw, Cow::Owned));
-        let nodes = output.map(|raw| messages(&raw, span.dialect, Role::Assistant, &mut self.aside));
-        let nodes = nodes.unwrap_or_else(|| Ok(Vec::new())).unwrap_or_else(|error| {
-            lost.push((format!("output: {}", error.reason), "an answer that cannot be read"));
-            Vec::new()
+        let nodes = output.map(|raw| {
+            let read = messages(&raw, span.dialect, Role::Assistant, &mut self.aside);
+            read.unwrap_or_else(|error| {
+                lost.push((format!("output: {}", error.reason), NO_MESSAGES));
+                vec![Node::new(Role::Assistant, "assistant", vec![Part::text(plain(&raw))])]
+            })
         });
+        let nodes = nodes.unwrap_or_default();
         let answer = self.answer(nodes, at, agent, span, lost);
         if let (Some(response), Answer::At(node) | Answer::Again(node)) = (&span.response, answer) {
             self.responses.insert(response.clone(), node);
@@ -238,21 +246,32 @@ impl Conversation {
     }
 
     fn find(&self, key: &(Option<usize>, Hash), node: &Node) -> Option<usize> {
-        let candidates = self.known.get(key)?.iter().copied().take(ALIKE_MAX);
-        candidates
-            .into_iter()
-            .find(|known| self.run.nodes.get(*known).is_some_and(|known| ids_agree(known, node)))
+        let agrees = |known: &usize| self.run.nodes.get(*known).is_some_and(|known| ids_agree(known, node));
+        let alike = self.known.get(key).into_iter().flatten().copied().take(ALIKE_MAX).find(agrees);
+        alike.or_else(|| {
+            let known = self.by_calls.get(&(key.0, call_ids(node)?)).copied()?;
+            let is_bare = |node: &Node| node.parts.iter().all(|part| part.as_text().is_none());
+            (is_bare(node) || is_bare(self.run.nodes.get(known)?)).then_some(known)
+        })
     }
 
     fn push(&mut self, node: Node, key: (Option<usize>, Hash)) -> usize {
+        let ids = call_ids(&node);
         let position = self.run.push_under(node);
+        if let Some(ids) = ids {
+            self.by_calls.entry((key.0, ids)).or_insert(position);
+        }
         self.known.entry(key).or_default().push(position);
         position
     }
 }
 
-/// What is whole of a list of messages whose text an exporter cut off; `None` for anything else.
+/// What is whole of a list of messages whose text an exporter cut off, or a number or truth value as
+/// text; `None` for anything else, which is as it should be.
 fn mended(raw: &RawValue, lost: &mut Vec<(String, &'static str)>) -> Option<Box<RawValue>> {
+    if !raw.get().starts_with(['"', '[', '{']) {
+        return RawValue::from_string(Json::string(raw.get()).as_str().to_owned()).ok();
+    }
     // The start of a list of objects within a string.
     if !raw.get().starts_with("\"[{") {
         return None;
@@ -331,6 +350,12 @@ fn say(parts: &[Part], out: &mut String) {
             Part::Opaque { kind, raw } => out.extend(["\u{5}", kind, "\u{6}", raw]),
         }
     }
+}
+
+/// The ids of a turn's calls; `None` without a call, or with one that has none.
+fn call_ids(node: &Node) -> Option<Vec<String>> {
+    let ids: Option<Vec<String>> = node.tool_calls().map(|(_, call)| call.call_id.clone()).collect();
+    ids.filter(|ids| !ids.is_empty() && node.role == Role::Assistant)
 }
 
 /// False where a call or a result has another id on either side.

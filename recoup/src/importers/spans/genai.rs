@@ -78,9 +78,7 @@ fn usage(attributes: &mut Attributes<'_>) -> Option<Usage> {
     ];
     let reasoning = ["gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"];
     let (cached, reasoning) = (attributes.count(&cached), attributes.count(&reasoning));
-    if input.or(output).is_none() {
-        return None;
-    }
+    input.or(output)?;
     Some(Usage {
         input: input.unwrap_or_default(),
         output: output.unwrap_or_default(),
@@ -109,7 +107,7 @@ fn definitions(attributes: &mut Attributes<'_>, span: &mut Span<'_>, trace: &mut
 }
 
 fn messages<'a>(attributes: &mut Attributes<'a>, span: &mut Span<'a>) {
-    span.system = attributes.take("gen_ai.system_instructions").and_then(instructions);
+    span.system = attributes.take("gen_ai.system_instructions").as_deref().and_then(instructions);
     // Events may have given them already.
     span.input = attributes.take_any(&["gen_ai.input.messages", "gen_ai.prompt"]).or(span.input.take());
     span.output =
@@ -132,8 +130,8 @@ fn messages<'a>(attributes: &mut Attributes<'a>, span: &mut Span<'a>) {
 }
 
 /// The parts of an instruction, which stand apart from the messages, as a message.
-fn instructions(raw: Cow<'_, RawValue>) -> Option<Cow<'_, RawValue>> {
-    let decoded = text(&raw);
+fn instructions(raw: &RawValue) -> Option<Cow<'static, RawValue>> {
+    let decoded = text(raw);
     let source = decoded.as_deref().unwrap_or(raw.get());
     if source.trim_start().starts_with('[') {
         return made(format!(r#"[{{"role":"system","parts":{source}}}]"#));

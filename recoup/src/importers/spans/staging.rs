@@ -261,17 +261,16 @@ impl Runs {
 
     fn reader(&mut self, file: usize) -> Result<&mut Reader, ImportError> {
         let found = self.open.iter().position(|(open, _)| *open == file);
-        let entry = match found {
-            Some(position) => self.open.remove(position),
-            None => {
-                if self.open.len() >= OPEN_MAX {
-                    self.open.remove(0);
-                }
-                let staged = self.files.get(file);
-                let staged = staged.ok_or_else(|| table_error(rusqlite::Error::QueryReturnedNoRows))?;
-                let bytes = BufReader::with_capacity(BUFFER_BYTES, staged.source.open_seekable()?);
-                (file, Reader { file: bytes, at: 0 })
+        let entry = if let Some(position) = found {
+            self.open.remove(position)
+        } else {
+            if self.open.len() >= OPEN_MAX {
+                self.open.remove(0);
             }
+            let staged = self.files.get(file);
+            let staged = staged.ok_or_else(|| table_error(rusqlite::Error::QueryReturnedNoRows))?;
+            let bytes = BufReader::with_capacity(BUFFER_BYTES, staged.source.open_seekable()?);
+            (file, Reader { file: bytes, at: 0 })
         };
         self.open.push(entry);
         match self.open.last_mut() {

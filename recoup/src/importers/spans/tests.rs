@@ -160,6 +160,21 @@ fn tools_give_times_errors_and_results_that_no_request_repeats() {
 }
 
 #[test]
+fn a_history_that_drops_the_text_beside_calls_is_still_the_history() {
+    let whole = calls(&["c1"]).replace("\"content\":null", "\"content\":\"let me look\"");
+    let later = list(&[user("hi"), calls(&["c1"]), result("c1", "seen")]);
+    let first = row("t", "1", "", "GENERATION", 1, &list(&[user("hi")]), &whole);
+    let second = row("t", "2", "", "GENERATION", 2, &later, &said("done"));
+    // The second may be looked at before the first, where the clocks differ.
+    let skewed = second.replace("10:00:02", "10:00:00");
+    for rows in [[first.clone(), second], [first, skewed]] {
+        let read = read(&rows);
+        assert_eq!(told(&read.runs[0], 0), "user=hi assistant*=let me look tool=seen assistant*=done");
+        assert_eq!(read.runs[0].leaves.len(), 1);
+    }
+}
+
+#[test]
 fn runs_interleave_within_and_across_files_whatever_the_threads() {
     let rows: Vec<String> = (0..40)
         .map(|number: u32| {
@@ -222,6 +237,17 @@ fn what_an_exporter_cut_off_is_mended_and_said() {
     let read = read(&[row("t", "1", "", "GENERATION", 1, cut.as_str(), &said("ok"))]);
     assert_eq!(told(&read.runs[0], 0), "user=hi assistant=hello assistant*=ok");
     assert!(read.reasons[0].contains("cut off by the exporter"), "{:?}", read.reasons);
+}
+
+#[test]
+fn what_is_no_message_is_kept_as_its_text() {
+    let read = read(&[
+        row("t", "1", "", "GENERATION", 1, r#"{"city":"Bern"}"#, r#"{"sky":"clear"}"#),
+        row("u", "1", "", "GENERATION", 1, "\"how many?\"", "42"),
+    ]);
+    assert_eq!(told(&read.runs[0], 0), r#"user={"city":"Bern"} assistant*={"sky":"clear"}"#);
+    assert_eq!(told(&read.runs[1], 0), "user=how many? assistant*=42");
+    assert_eq!(read.reasons.len(), 2, "{:?}", read.reasons);
 }
 
 #[test]
