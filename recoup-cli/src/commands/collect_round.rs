@@ -96,7 +96,7 @@ pub(super) fn collect(
     let pending = interleave::pending_round(store.as_ref(), &*environment, &round)?;
     let mut estimate = Estimate::default();
     if !asked.is_empty() {
-        interleave::openings::<Failure>(store.as_ref(), &*environment, &round, &mut |situation, alone| {
+        interleave::openings::<Failure>(store.as_ref(), &*environment, &round, |situation, alone| {
             let parties = [(&student, Actor::Student), (&teacher, Actor::Teacher)];
             count(&mut estimate, parties, situation, alone, round.pairing.mixing);
             Ok(())

@@ -370,7 +370,7 @@ fn plain(content: &Value) -> String {
 mod tests {
     use super::{Completion, Dialect};
     use crate::json::Json;
-    use crate::models::{ChatMessage, ChatRequest, Finish, ModelError, ReplySchema};
+    use crate::models::{ChatMessage, ChatRequest, Finish, Logprobs, ModelError, ReplySchema};
 
     fn request() -> ChatRequest {
         let schema = Json::parse(r#"{"type":"object"}"#).unwrap();
@@ -388,6 +388,31 @@ mod tests {
             message: message.to_owned(),
             retry_after_ms: None,
         }
+    }
+
+    #[test]
+    fn how_likely_tokens_are_is_asked_for_and_read() {
+        let asks = |logprobs| {
+            let request = ChatRequest { logprobs, ..ChatRequest::new(vec![ChatMessage::user("?")], 1) };
+            Dialect::default().body("m", &request)
+        };
+        assert_eq!(asks(Logprobs::Answer)["logprobs"], true);
+        assert_eq!(asks(Logprobs::Given)["prompt_logprobs"], 0);
+        assert_eq!(asks(Logprobs::Given)["add_generation_prompt"], false);
+        assert!(asks(Logprobs::No).get("logprobs").is_none());
+        let tokens = |text: &str| {
+            let completion: Completion = serde_json::from_str(text).unwrap();
+            let tokens = completion.into_reply("h").unwrap().tokens?;
+            Some(tokens.into_iter().map(|it| (it.token, it.logprob)).collect::<Vec<_>>())
+        };
+        let answered = r#"{"choices":[{"message":{"content":"hi"},"logprobs":{"content":[
+            {"token":"h","logprob":-0.5,"top_logprobs":[]},{"token":"i","logprob":-1}]}}]}"#;
+        assert_eq!(tokens(answered).unwrap(), [("h".to_owned(), -0.5), ("i".to_owned(), -1.0)]);
+        let given = r#"{"choices":[{"message":{"content":""}}],"prompt_logprobs":[null,
+            {"72":{"logprob":-2.5,"rank":3,"decoded_token":"h"}},{"73":{"logprob":-3,"decoded_token":"i"}}]}"#;
+        assert_eq!(tokens(given).unwrap(), [("h".to_owned(), -2.5), ("i".to_owned(), -3.0)]);
+        let without = r#"{"choices":[{"message":{"content":"hi"},"logprobs":{"content":[{"token":"h"}]}}]}"#;
+        assert_eq!(tokens(without), None);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! A value is text where the tool's schema says so, else JSON: which of the two it is cannot be told from the text.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 use super::hermes::{CLOSE, OPEN, blocks, response, split};
@@ -34,7 +36,7 @@ impl Form for Qwen {
             let mut out = format!("<function={}>", call.name);
             for (name, value) in members(call) {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                out.push_str(&format!("\n<parameter={name}>\n{value}\n</parameter>"));
+                let _ = write!(out, "\n<parameter={name}>\n{value}\n</parameter>");
             }
             out.push_str("\n</function>");
             out

@@ -219,9 +219,11 @@ impl Gathered {
         let turns = self.turns[0] + self.turns[1];
         let mut labels = self.report.labels;
         labels.cost_usd = (!self.unpriced).then_some(self.cost);
-        let per_accepted = |amount: f64| (labels.accepted > 0).then(|| amount / labels.accepted as f64);
-        labels.tokens_per_accepted = per_accepted(labels.tokens as f64);
-        labels.cost_per_accepted_usd = labels.cost_usd.and_then(per_accepted);
+        if labels.accepted > 0 {
+            let accepted = labels.accepted as f64;
+            labels.tokens_per_accepted = Some(labels.tokens as f64 / accepted);
+            labels.cost_per_accepted_usd = labels.cost_usd.map(|cost| cost / accepted);
+        }
         RoundReport {
             round,
             student,

@@ -183,7 +183,7 @@ pub fn openings<E: From<CollectError>>(
     store: Option<&Store>,
     environment: &dyn Environment,
     round: &Round<'_>,
-    see: &mut dyn FnMut(&Situation<'_>, Option<Actor>) -> Result<(), E>,
+    mut see: impl FnMut(&Situation<'_>, Option<Actor>) -> Result<(), E>,
 ) -> Result<(), E> {
     for job in jobs(store, environment, round)?.iter().filter(|job| job.known.is_none()) {
         let Assignment { task_seed, difficulty, seed, .. } = job.assignment;

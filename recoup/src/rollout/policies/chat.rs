@@ -1,5 +1,7 @@
 //! A chat model that acts: it is shown the episode so far in its own form and answers with a turn.
 
+use std::fmt::Write as _;
+
 use super::super::conversation::{function, messages, tools, unread};
 use crate::environments::{Action, Scene};
 use crate::models::{
@@ -42,13 +44,13 @@ impl<M: ChatModel> Chat<M> {
             name.push_str(form.name());
         }
         if temperature > 0.0 {
-            name.push_str(&format!("@{temperature}"));
+            let _ = write!(name, "@{temperature}");
         }
         if max_answer != Self::MAX_ANSWER {
-            name.push_str(&format!(",{max_answer}"));
+            let _ = write!(name, ",{max_answer}");
         }
         if version > 0 {
-            name.push_str(&format!("#{version}"));
+            let _ = write!(name, "#{version}");
         }
         Self { name, model, price, settings }
     }
