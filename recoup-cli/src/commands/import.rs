@@ -24,7 +24,7 @@ use crate::Ended;
 use crate::args::{ImportArgs, OutcomeArgs};
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
 /// Imports, or lists what could be imported.
