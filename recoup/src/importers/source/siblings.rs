@@ -142,7 +142,7 @@ mod tests {
             assert!(source.sibling(hostile).is_err(), "{hostile}");
         }
         assert!(source.sibling_above(1, "secret").is_err(), "above the imported folder");
-        assert_eq!(source.names_beside().unwrap(), ["a.traj", "link", "report.json"]);
+        assert_eq!(source.names_beside().unwrap(), ["a.traj", "b.traj", "link", "report.json"]);
         let root = folder.path().to_path_buf();
         let path = inner.join("a.traj");
         let source = Source::from_path("in/runs/a.traj".to_owned(), path, Some(root), Arc::default());
