@@ -11,9 +11,10 @@ use recoup::failpoint::{Failpoint, Side};
 use recoup::models::Cost;
 use recoup::pipeline::{LeftOut, Stratum};
 use recoup::rollout::Difficulties;
-use recoup::rollout::interleave::{Prefixes, Schedule};
+use recoup::rollout::forms::{self, FORMS, Form};
+use recoup::rollout::interleave::{Aggregate, LabelSettings, Prefixes, Schedule};
 use recoup::templates::LocalTime;
-use recoup::verdict::Arm;
+use recoup::verdict::{Arm, LabelMark};
 use recoup::views::{DiagnosisAnswer, PreventionTarget};
 use serde::Deserialize;
 
@@ -560,8 +561,8 @@ pub(crate) struct CollectArgs {
     #[arg(long)]
     pub trust: bool,
     /// Who acts: `expert`, `random`, `weak:<style>@<rate>`, `mixture:<a>+<b>@<p>`, `scripted:<JSON>`
-    #[arg(long, value_name = "POLICY")]
-    pub policy: String,
+    #[arg(long, value_name = "POLICY", required_unless_present = "student")]
+    pub policy: Option<String>,
     /// Number of tasks
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub tasks: u64,
@@ -583,9 +584,116 @@ pub(crate) struct CollectArgs {
     /// Keep the state after every step, not its hash only
     #[arg(long)]
     pub checkpoints: bool,
-    /// Show what would be run, and stop
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub round: RoundArgs,
+    #[command(flatten)]
+    pub labels: StateLabelArgs,
+    #[command(flatten)]
+    pub spend: SpendArgs,
+}
+
+/// A round of runs that a student and a teacher share.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Teacher and student")]
+pub(crate) struct RoundArgs {
+    /// Who is to learn: a model, named as in `--judge`, or a policy. It shares its runs with `--teacher`
+    #[arg(long, value_name = "NAME", requires = "teacher", conflicts_with = "policy")]
+    pub student: Option<String>,
+    /// Who labels every visited state and acts at times: a model, `expert` or another policy
+    #[arg(long, value_name = "NAME", requires = "student")]
+    pub teacher: Option<String>,
+    /// Round, from 1: schedules go by it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), requires = "student")]
+    pub round: u32,
+    /// How often a turn is the teacher's: a list for the rounds (`1,0.8,0.6`) or `linear:FIRST,FALL,FLOOR`
+    /// [default: linear:1,0.2,0.6]
+    #[arg(long, value_name = "SCHEDULE", requires = "student", conflicts_with = "prefix")]
+    pub beta: Option<Schedule>,
+    /// The student acts first, for a number of turns drawn from 0 to this, and then the teacher: a list for the
+    /// rounds [default: 2,4,8,16,32]
+    #[arg(long, value_name = "TURNS", requires = "student", num_args = 0..=1, default_missing_value = "2,4,8,16,32")]
+    pub prefix: Option<Prefixes>,
+    /// The form that a student's model writes calls in: native, hermes, qwen-xml, llama-json or react
+    #[arg(long, value_name = "FORM", value_parser = parse_form, default_value = "native", requires = "student")]
+    pub student_form: FormName,
+    /// The same of a teacher's model
+    #[arg(long, value_name = "FORM", value_parser = parse_form, default_value = "native", requires = "student")]
+    pub teacher_form: FormName,
+    /// Sampling temperature of the student; a teacher is asked for its likeliest answer
+    #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = parse_temperature, requires = "student")]
+    pub temperature: f64,
+    /// Most tokens of an answer
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..), requires = "student")]
+    pub max_answer: u32,
+    /// Tokens that the student's context holds: states beyond are marked `context_overflow`
+    #[arg(long, value_name = "TOKENS", requires = "student")]
+    pub context: Option<u64>,
+    /// Ask the student's model how likely it finds what it writes, and the teacher's how likely it finds the same: the
+    /// reverse KL divergence, where their servers say (vLLM does)
+    #[arg(long, requires = "student")]
+    pub logprobs: bool,
+    /// Let student and teacher also run every task alone, for the report
+    #[arg(long, requires = "student")]
+    pub alone: bool,
+}
+
+/// Which labels of visited states are learned from; each also a key of `[views.labels]` in the settings file.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct StateLabelArgs {
+    /// Turn a filter of labels on: `verified` executes each label and has the teacher go on from it, and takes
+    /// those that pass; the others are on
+    #[arg(long = "label-filter", value_name = "FILTER", value_parser = parse_label_filter, help_heading = "Views")]
+    pub label_filters: Vec<LabelFilter>,
+    /// Turn a filter off: non_parsing, context_overflow, loop, unsolved_finish or verified
+    #[arg(long = "no-label-filter", value_name = "FILTER", value_parser = parse_label_filter, help_heading = "Views")]
+    pub no_label_filters: Vec<LabelFilter>,
+    /// Rounds that count: `all`, or the `latest`
+    #[arg(long, value_name = "ROUNDS", value_parser = parse_aggregate, help_heading = "Views")]
+    pub aggregate: Option<Aggregate>,
+    /// Let `dagger` learn the teacher's reasoning too
+    #[arg(long, help_heading = "Views")]
+    pub teacher_reasoning: bool,
+}
+
+/// A filter of labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LabelFilter {
+    /// One that marks labels.
+    Mark(LabelMark),
+    /// A label must have been executed and passed.
+    Verified,
+}
+
+impl StateLabelArgs {
+    /// The settings file's choice with what flags say.
+    pub(crate) fn over(&self, file: &LabelSettings) -> LabelSettings {
+        let mut labels = file.clone();
+        for (filters, is_on) in [(&self.label_filters, true), (&self.no_label_filters, false)] {
+            for filter in filters {
+                match filter {
+                    LabelFilter::Verified => labels.verified = is_on,
+                    LabelFilter::Mark(mark) => {
+                        labels.off.retain(|off| off != mark);
+                        labels.off.extend((!is_on).then_some(*mark));
+                    }
+                }
+            }
+        }
+        labels.off.sort();
+        labels.aggregate = self.aggregate.unwrap_or(labels.aggregate);
+        labels.teacher_reasoning |= self.teacher_reasoning;
+        labels
+    }
+}
+
+/// The name of a form.
+#[derive(Clone, Copy)]
+pub(crate) struct FormName(pub &'static dyn Form);
+
+impl std::fmt::Debug for FormName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
+    }
 }
 
 /// Which runs to list.
@@ -800,6 +908,8 @@ pub(crate) struct ViewArgs {
     /// Let `preference` pair runs of a task whose earlier messages are the same byte for byte
     #[arg(long, help_heading = "Views")]
     pub sibling_pairs: bool,
+    #[command(flatten)]
+    pub labels: StateLabelArgs,
 }
 
 /// What to release.
@@ -955,6 +1065,37 @@ fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
 fn parse_answer(text: &str) -> Result<DiagnosisAnswer, String> {
     let named = DiagnosisAnswer::ALL.into_iter().find(|answer| answer.as_str() == text);
     named.ok_or_else(|| "expected `full` or `benchmark`".to_owned())
+}
+
+/// Reads a form's name.
+fn parse_form(text: &str) -> Result<FormName, String> {
+    let known = || FORMS.iter().map(|form| form.name()).collect::<Vec<_>>().join(", ");
+    forms::by_name(text).map(FormName).ok_or_else(|| format!("forms are {}", known()))
+}
+
+/// Reads a temperature.
+fn parse_temperature(text: &str) -> Result<f64, String> {
+    let temperature = text.parse::<f64>().ok().filter(|it| (0.0..=2.0).contains(it));
+    temperature.ok_or_else(|| "expected a number from 0 to 2".to_owned())
+}
+
+/// Reads a filter's name.
+fn parse_label_filter(text: &str) -> Result<LabelFilter, String> {
+    if text == LabelSettings::VERIFIED {
+        return Ok(LabelFilter::Verified);
+    }
+    let mark = LabelMark::ALL.into_iter().find(|mark| mark.as_str() == text);
+    let known = || LabelMark::ALL.map(LabelMark::as_str).join(", ");
+    mark.map(LabelFilter::Mark).ok_or_else(|| format!("filters are {}, {}", known(), LabelSettings::VERIFIED))
+}
+
+/// Reads which rounds count.
+fn parse_aggregate(text: &str) -> Result<Aggregate, String> {
+    match text {
+        "all" => Ok(Aggregate::All),
+        "latest" => Ok(Aggregate::Latest),
+        _ => Err("expected `all` or `latest`".to_owned()),
+    }
 }
 
 /// Reads a target.

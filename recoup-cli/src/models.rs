@@ -353,7 +353,8 @@ fn announce(
     Ok(Decision::Ask)
 }
 
-fn describe(estimate: &Estimate) -> String {
+/// An estimate in words.
+pub(crate) fn describe(estimate: &Estimate) -> String {
     let hosts: Vec<&str> = estimate.hosts.iter().map(String::as_str).collect();
     let requests = match estimate.requests {
         1 => "1 request".to_owned(),

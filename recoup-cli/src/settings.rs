@@ -185,6 +185,7 @@ impl ViewArgs {
             sibling_pairs: self.sibling_pairs || file.sibling_pairs,
             one_judge: file.one_judge,
             synthetic_answers: file.synthetic_answers,
+            labels: self.labels.over(&file.labels),
         }
     }
 }

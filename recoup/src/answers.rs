@@ -12,6 +12,7 @@ use crate::models::{Amount, Estimate, Finish, LedgerLine, Usage};
 use crate::pipeline::{AtifExport, Diagnosing, FlipAgreement, Injecting, Relabeling, Replaying, Summary};
 use crate::replay::ReplaySummary;
 use crate::rollout;
+use crate::rollout::interleave::{self, RequestOutcome};
 use crate::store::{ForgetReport, GcReport, Stats, VerifyReport};
 use crate::synthesis::admission::Admission;
 use crate::trajectory::Trajectory;
@@ -157,6 +158,42 @@ pub struct CollectPlan {
     pub episodes: u64,
     /// Those that are not in the project yet.
     pub new: u64,
+}
+
+/// What a round of runs that a student and a teacher share has made (`collect --student --teacher`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RoundCollected<'a> {
+    /// Runs that were asked for.
+    pub requests: u64,
+    /// Those that were made by this call.
+    pub new: u64,
+    /// Tasks that are held out of training, which the student ran alone.
+    pub held_out: u64,
+    /// Requests by what became of them: they sum to `requests`.
+    pub outcomes: &'a BTreeMap<RequestOutcome, u64>,
+    /// Runs that a model's failure ended, by its message: the same command makes them again.
+    pub unfinished: &'a BTreeMap<String, u64>,
+    /// The rounds that count, from all that is stored of the environment.
+    pub report: &'a interleave::Report,
+    /// What asking models took in this call.
+    pub spent: Amount,
+    /// The same by stage and model.
+    pub ledger: Vec<LedgerLine>,
+}
+
+/// What a round would make (`collect --student --teacher --dry-run`).
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RoundPlan {
+    /// Runs that are asked for.
+    pub requests: u64,
+    /// Those that are not in the project with all their labels.
+    pub new: u64,
+    /// Tasks that are held out of training.
+    pub held_out: u64,
+    /// What asking models may take.
+    pub estimate: Estimate,
 }
 
 /// What matched arms have shown (`replay`).
@@ -484,6 +521,8 @@ bodies! {
     Reviewed: "recoup.reviewing",
     Collected<'_>: "recoup.collected",
     CollectPlan: "recoup.collect-plan",
+    RoundCollected<'_>: "recoup.round",
+    RoundPlan: "recoup.round-plan",
     Replayed<'_>: "recoup.replayed",
     ReplayPlanned: "recoup.replay-plan",
     Injecting: "recoup.injected",

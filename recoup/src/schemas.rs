@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::answers::{
     Blind, CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled,
     Listed, ModelAnswer, NumberedAnswer, Played, Proxied, Proxying, Questioned, ReplayPlanned, Replayed,
-    Reviewed, Serving, Shown,
+    Reviewed, RoundCollected, RoundPlan, Serving, Shown,
 };
 use crate::artifact::{Artifact, Body, pretty};
 use crate::evaluation::attribution::Attribution;
@@ -91,6 +91,8 @@ fn the_schemas_are_those_of_the_types() {
         ("blind", schema::<Blind<'_>>()),
         ("collected", artifact::<Collected<'_>>()),
         ("collect_plan", artifact::<CollectPlan>()),
+        ("round", artifact::<RoundCollected<'_>>()),
+        ("round_plan", artifact::<RoundPlan>()),
         ("replayed", artifact::<Replayed<'_>>()),
         ("replay_plan", artifact::<ReplayPlanned>()),
         ("injected", artifact::<Injecting>()),

@@ -1,11 +1,11 @@
 //! `recoup collect`: lets a policy act in an environment and keeps its runs.
 
 use recoup::answers::{self, CollectPlan};
-use recoup::environments::bundled;
+use recoup::environments::{Environment, bundled};
 use recoup::rollout::{self, Collected, Keep, Pending, Plan, policies};
 use recoup::store::{Store, StoreError};
 
-use super::{environment, project};
+use super::{collect_round, environment, project};
 use crate::Ended;
 use crate::args::CollectArgs;
 use crate::clock::now;
@@ -15,18 +15,14 @@ use crate::settings::Settings;
 
 /// Collects, or says what would be collected.
 pub(crate) fn collect(flags: &CollectArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
-    let policy = policies::parse(&flags.policy)?;
+    if let (Some(student), Some(teacher)) = (&flags.round.student, &flags.round.teacher) {
+        return collect_round::collect(student, teacher, flags, settings, printer);
+    }
+    let name = flags.policy.as_deref().unwrap_or_default();
+    let policy = policies::parse(name)?;
     let environment = environment::open(&flags.env, flags.trust)?;
-    let plan = Plan {
-        tasks: flags.tasks,
-        seed: flags.seed,
-        difficulties: flags.difficulty,
-        family: flags.family.clone(),
-        trials: flags.trials,
-        max_steps: flags.max_steps,
-        keep: if flags.checkpoints { Keep::States } else { Keep::Hashes },
-    };
-    if flags.dry_run {
+    let plan = plan(flags);
+    if flags.spend.dry_run {
         let store = match Store::open(&settings.project) {
             Err(StoreError::NoProject { .. }) => None,
             opened => Some(opened?),
@@ -37,7 +33,7 @@ pub(crate) fn collect(flags: &CollectArgs, settings: &Settings, printer: Printer
             let planned = CollectPlan { episodes: known + new, new };
             printer.json(&environment::answer(&*environment, &(policy.name(), &plan), planned));
         } else {
-            say_pending(&pending, flags, printer);
+            say_pending(&pending, name, &flags.env, printer);
         }
         return Ok(Ended::Done);
     }
@@ -59,39 +55,52 @@ pub(crate) fn collect(flags: &CollectArgs, settings: &Settings, printer: Printer
         let answer = answers::Collected::from(&collected);
         printer.json(&environment::answer(&*environment, &(policy.name(), &plan), answer));
     } else {
-        say_collected(&collected, flags, printer);
+        say_collected(&collected, name, &flags.env, printer);
     }
     for (code, (count, message)) in &collected.errors {
         printer.warn(format_args!("{} ended by an error ({code}): {message}", runs(*count as usize)));
     }
+    say_how_to_replay(&flags.env, &*environment, printer);
+    Ok(if collected.errors.is_empty() { Ended::Done } else { Ended::Partly })
+}
+
+/// Which tasks, how often, with which luck.
+pub(super) fn plan(flags: &CollectArgs) -> Plan {
+    Plan {
+        tasks: flags.tasks,
+        seed: flags.seed,
+        difficulties: flags.difficulty,
+        family: flags.family.clone(),
+        trials: flags.trials,
+        max_steps: flags.max_steps,
+        keep: if flags.checkpoints { Keep::States } else { Keep::Hashes },
+    }
+}
+
+/// Runs of an environment in a folder are replayed there.
+pub(super) fn say_how_to_replay(folder: &str, environment: &dyn Environment, printer: Printer) {
     let name = &environment.identity().manifest.name;
     if bundled::files(name).is_none() {
-        let folder = &flags.env;
         printer.note(format_args!(
             "`recoup replay --environment {name}={folder}` re-executes those that failed"
         ));
     }
-    Ok(if collected.errors.is_empty() { Ended::Done } else { Ended::Partly })
 }
 
-fn say_pending(pending: &Pending, flags: &CollectArgs, printer: Printer) {
+fn say_pending(pending: &Pending, policy: &str, env: &str, printer: Printer) {
     let (missing, known) = (pending.missing.len(), pending.known.len());
     printer.line(format_args!(
-        "{} of `{}` in {}: {missing} to make, {known} in the project already",
+        "{} of `{policy}` in {env}: {missing} to make, {known} in the project already",
         runs(missing + known),
-        flags.policy,
-        flags.env,
     ));
 }
 
-fn say_collected(collected: &Collected, flags: &CollectArgs, printer: Printer) {
+fn say_collected(collected: &Collected, policy: &str, env: &str, printer: Printer) {
     let success = collected.success();
     let percent = |share: f64| format!("{:.1}", 100.0 * share);
     printer.line(format_args!(
-        "{} of `{}` in {}, {} new: {} of {} passed, {} % [{}, {}]",
+        "{} of `{policy}` in {env}, {} new: {} of {} passed, {} % [{}, {}]",
         runs(collected.episodes as usize),
-        flags.policy,
-        flags.env,
         collected.new,
         collected.passed,
         collected.scored,

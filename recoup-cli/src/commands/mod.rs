@@ -3,6 +3,7 @@
 pub(crate) mod ask;
 mod chat_format;
 pub(crate) mod collect;
+mod collect_round;
 pub(crate) mod diagnose;
 pub(crate) mod env;
 pub(crate) mod env_worker;

@@ -203,33 +203,37 @@ impl Conversations {
         asking: &Asking<'_>,
         histories: &[Fingerprint],
     ) -> Option<(ConversationId, Option<u32>, usize)> {
+        let mut repeated = None;
         for (index, history) in histories.iter().enumerate().rev() {
             let Some(candidates) = self.by_history.get(history) else { continue };
+            let whole = index + 1 == histories.len();
             let mut best: Option<((bool, u64), ConversationId, u32)> = None;
             for (id, number) in candidates.iter().rev().take(CANDIDATES_MAX) {
                 let Some(conversation) = self.by_id.get(id) else { continue };
                 let Some(message) = conversation.messages.get(*number as usize) else { continue };
-                let whole = index + 1 == histories.len();
-                let fits = if message.ours {
-                    true
-                } else {
-                    // The same first request: it is the same conversation only where it got no answer.
-                    whole && conversation.open == 0 && !message.followed
-                        || whole && asking.again && conversation.messages.len() <= histories.len() + 1
-                };
+                let waits = !message.followed && !(whole && conversation.open > 0);
+                // The same first request is the same conversation only where it got no answer.
+                let fits = message.ours
+                    || whole && (waits || asking.again && conversation.messages.len() <= histories.len() + 1);
                 if !fits || conversation.session.is_some() {
                     continue;
                 }
-                let rank = (!message.followed, conversation.used);
+                let rank = (waits, conversation.used);
                 if best.as_ref().is_none_or(|(other, ..)| rank > *other) {
                     best = Some((rank, *id, *number));
                 }
             }
-            if let Some((_, id, number)) = best {
-                return Some((id, Some(number), index + 1));
+            match best {
+                // Another conversation has asked just this: it is asked again there, unless one that is
+                // like it so far waits for its next request.
+                Some(((false, _), id, number)) if whole => repeated = Some((id, Some(number), index + 1)),
+                Some(((waits, _), id, number)) if waits || repeated.is_none() => {
+                    return Some((id, Some(number), index + 1));
+                }
+                _ => {}
             }
         }
-        None
+        repeated
     }
 
     fn by_what_is_particular(
@@ -494,4 +498,80 @@ fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
         histories.push(history);
     }
     histories
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Api, Asking, ConversationId, Conversations, Fingerprint, Place, Shown};
+
+    const SCOPE: Fingerprint = Fingerprint(1);
+
+    fn said(text: &str, answer: bool) -> Shown {
+        let particular = answer && text.len() > 8;
+        Shown { fingerprint: Some(Fingerprint::of(&[text.as_bytes()])), answer, particular }
+    }
+
+    /// A history of questions (`?`) and answers.
+    fn history(texts: &[&str]) -> Vec<Shown> {
+        texts.iter().map(|text| said(text, !text.ends_with('?'))).collect()
+    }
+
+    fn ask(conversations: &mut Conversations, texts: &[&str]) -> Place {
+        ask_in(conversations, texts, None)
+    }
+
+    fn ask_in(conversations: &mut Conversations, texts: &[&str], session: Option<&str>) -> Place {
+        let asking = Asking { api: Api::Chat, scope: SCOPE, session, again: false, previous: None, now: 0 };
+        conversations.place(&asking, &history(texts), None)
+    }
+
+    fn answer(conversations: &mut Conversations, place: &Place, new: usize, text: &str) {
+        let last = if new == 0 { place.parent } else { Some(place.first + new as u32 - 1) };
+        conversations.answer(place.id, last, &[vec![said(text, true)]], None, SCOPE, 0);
+    }
+
+    #[test]
+    fn equal_conversations_at_one_time_go_on_side_by_side() {
+        let mut conversations = Conversations::new("x".to_owned());
+        let first = [ask(&mut conversations, &["a?"]), ask(&mut conversations, &["a?"])];
+        assert_ne!(first[0].id, first[1].id);
+        first.iter().for_each(|place| answer(&mut conversations, place, 1, "yes"));
+        let second = [ask(&mut conversations, &["a?", "yes", "b?"]), ask(&mut conversations, &["a?", "yes", "b?"])];
+        assert_ne!(second[0].id, second[1].id);
+        assert_eq!([second[0].parent, second[1].parent], [Some(1), Some(1)]);
+        assert_eq!([second[0].turn, second[1].turn], [1, 1]);
+        // One answers, the other fails and is asked again.
+        answer(&mut conversations, &second[0], 1, "no");
+        conversations.answer(second[1].id, Some(2), &[], None, SCOPE, 0);
+        let again = ask(&mut conversations, &["a?", "yes", "b?"]);
+        assert_eq!((again.id, again.parent, again.request), (second[1].id, Some(2), 2));
+    }
+
+    #[test]
+    fn an_edited_history_is_a_branch_and_examples_are_no_history() {
+        let mut conversations = Conversations::new("x".to_owned());
+        let first = ask(&mut conversations, &["example?", "shown", "a?"]);
+        answer(&mut conversations, &first, 3, "yes");
+        let next = ask(&mut conversations, &["example?", "shown", "a?", "yes", "b?"]);
+        answer(&mut conversations, &next, 1, "no");
+        let edited = ask(&mut conversations, &["example?", "shown", "a?", "yes", "c?"]);
+        assert_eq!((edited.id, edited.parent, edited.known), (first.id, Some(3), 4));
+        let other = ask(&mut conversations, &["example?", "shown", "z?"]);
+        assert_ne!(other.id, first.id, "examples in a prompt tie nobody together");
+    }
+
+    #[test]
+    fn sessions_and_particular_messages_survive_a_new_context() {
+        let mut conversations = Conversations::new("x".to_owned());
+        let first = ask_in(&mut conversations, &["a?"], Some("s"));
+        answer(&mut conversations, &first, 1, "yes");
+        assert_eq!(ask_in(&mut conversations, &["short?"], Some("s")).id, first.id);
+        let open = ask(&mut conversations, &["long?"]);
+        answer(&mut conversations, &open, 1, "a long answer");
+        let compacted = ask(&mut conversations, &["summary?", "a long answer", "b?"]);
+        assert_eq!((compacted.id, compacted.parent, compacted.known), (open.id, None, 0));
+        conversations.forget(open.id);
+        assert_ne!(ask(&mut conversations, &["again?", "a long answer", "b?"]).id, open.id);
+        assert_eq!(conversations.idle(u64::MAX), [] as [ConversationId; 0], "something is open in each");
+    }
 }

@@ -163,7 +163,8 @@ fn act(mut stream: &TcpStream, fault: Fault) -> bool {
             false
         }
         Fault::Stream { pieces, cut } => {
-            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
             let mut open = stream.write_all(head.as_bytes()).is_ok();
             for (wait, piece) in pieces {
                 std::thread::sleep(wait);

@@ -11,6 +11,8 @@ mod artifacts;
 
 /// Collecting: policies in the bundled environments.
 mod collect;
+/// Collecting with a teacher that labels every state.
+mod collect_round;
 
 /// Environments: listed, checked, played, exported.
 mod env;

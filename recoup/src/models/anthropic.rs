@@ -39,6 +39,7 @@ impl ChatModel for AnthropicModel {
     }
 
     fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        request.wants_no_given()?;
         let Endpoint { host, base_url, key } = &self.endpoint;
         let mut headers = vec![("anthropic-version", Secret::new(VERSION.to_owned()))];
         headers.extend(key.clone().map(|key| ("x-api-key", key)));

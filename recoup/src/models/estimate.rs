@@ -35,7 +35,37 @@ pub struct Estimate {
     seen: BTreeSet<TrajectoryId>,
 }
 
+/// Tokens that a turn of a conversation and what answers it likely add to the question after it.
+const TOKENS_A_TURN: u64 = 150;
+
 impl Estimate {
+    /// Adds the questions of a conversation of so many turns, from its first one on.
+    pub fn add_conversation(&mut self, model: &AskedModel, first: &ChatRequest, turns: u64) {
+        let growth = TOKENS_A_TURN * turns.saturating_sub(1) / 2;
+        let prompt = tokens::likely_prompt(first) + growth;
+        let usage = Usage { prompt, cached_prompt: 0, completion: u64::from(first.max_tokens) };
+        self.add_questions(model, usage, tokens::request_bytes(first) + 3 * growth, turns);
+    }
+
+    fn add_questions(&mut self, model: &AskedModel, usage: Usage, bytes: u64, count: u64) {
+        self.requests += count;
+        self.prompt_tokens += count * usage.prompt;
+        self.completion_tokens += count * usage.completion;
+        if let Some(host) = model.host() {
+            self.hosts.insert(host.to_owned());
+        }
+        if !model.is_local() {
+            self.bytes_leaving += count * bytes;
+        }
+        match model.price() {
+            Some(price) => self.cost += Cost(price.of(usage).0.saturating_mul(count)),
+            None if !model.is_local() => {
+                self.unpriced.insert(model.identity().model.clone());
+            }
+            None => {}
+        }
+    }
+
     /// Adds a question about a run, or about none.
     ///
     /// # Errors
@@ -55,25 +85,10 @@ impl Estimate {
             cached_prompt: 0,
             completion: u64::from(request.max_tokens),
         };
-        self.requests += 1;
-        self.prompt_tokens += usage.prompt;
-        self.completion_tokens += usage.completion;
         if run.is_some_and(|run| self.seen.insert(run)) {
             self.runs += 1;
         }
-        if let Some(host) = model.host() {
-            self.hosts.insert(host.to_owned());
-        }
-        if !model.is_local() {
-            self.bytes_leaving += tokens::request_bytes(request);
-        }
-        match model.price() {
-            Some(price) => self.cost += price.of(usage),
-            None if !model.is_local() => {
-                self.unpriced.insert(model.identity().model.clone());
-            }
-            None => {}
-        }
+        self.add_questions(model, usage, tokens::request_bytes(request), 1);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::ModelError;
 use crate::json::Json;
 use crate::trajectory::Role;
 
@@ -94,6 +95,38 @@ fn ordered(schema: Value) -> Value {
     }
 }
 
+/// Which log-probabilities a question wants to know beside, or instead of, an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Logprobs {
+    /// None.
+    #[default]
+    No,
+    /// Those of the answer's tokens.
+    Answer,
+    /// Those of all tokens of the conversation, whose last message is an assistant's: how likely the model finds what
+    /// is given. There is no answer.
+    Given,
+}
+
+impl Logprobs {
+    fn is_no(&self) -> bool {
+        *self == Self::No
+    }
+}
+
+/// A token and how likely a model found it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TokenLogprob {
+    /// Its text, as the provider writes it.
+    pub token: String,
+    /// Natural logarithm of its probability; a finite number.
+    pub logprob: f64,
+}
+
+// Only finite numbers are read.
+impl Eq for TokenLogprob {}
+
 /// What is asked. Equal requests to the same model have equal canonical bytes, which key the cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChatRequest {
@@ -117,6 +150,9 @@ pub struct ChatRequest {
     /// Hash of the prompt's file, where the question comes from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_hash: Option<String>,
+    /// Which log-probabilities it wants.
+    #[serde(default, skip_serializing_if = "Logprobs::is_no")]
+    pub logprobs: Logprobs,
 }
 
 impl ChatRequest {
@@ -131,7 +167,18 @@ impl ChatRequest {
             seed: None,
             sample: 0,
             prompt_hash: None,
+            logprobs: Logprobs::No,
         }
+    }
+}
+
+impl ChatRequest {
+    /// For providers that cannot say how likely given tokens are.
+    pub(super) fn wants_no_given(&self) -> Result<(), ModelError> {
+        if self.logprobs == Logprobs::Given {
+            return Err(ModelError::Unsupported("its provider does not score given tokens".to_owned()));
+        }
+        Ok(())
     }
 }
 
@@ -182,6 +229,9 @@ pub struct ChatReply {
     pub usage: Option<Usage>,
     /// The model that answered, as the provider names it.
     pub model: String,
+    /// The tokens whose log-probabilities were asked for, where the provider gives them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Vec<TokenLogprob>>,
 }
 
 impl ChatReply {
@@ -194,6 +244,7 @@ impl ChatReply {
             finish: Finish::Stop,
             usage: None,
             model: String::new(),
+            tokens: None,
         }
     }
 }

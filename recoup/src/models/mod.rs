@@ -54,7 +54,9 @@ pub use self::family::family_of;
 #[cfg(feature = "models")]
 pub use self::http::{Client, http_client};
 pub use self::ledger::{Latency, Ledger, LedgerLine};
-pub use self::message::{ChatMessage, ChatReply, ChatRequest, Finish, ModelCall, ReplySchema, Usage};
+pub use self::message::{
+    ChatMessage, ChatReply, ChatRequest, Finish, Logprobs, ModelCall, ReplySchema, TokenLogprob, Usage,
+};
 #[cfg(feature = "models")]
 pub use self::openai::OpenAiModel;
 #[cfg(feature = "models")]

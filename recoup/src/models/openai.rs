@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use super::answer::{self, Endpoint};
 use super::http::{ANSWER_MAX, Client, JSON, Received, Sending};
 use super::{
-    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelCall, ModelError, ModelIdentity,
-    ReplySchema, Secret, Usage,
+    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, Logprobs, ModelCall, ModelError, ModelIdentity,
+    ReplySchema, Secret, TokenLogprob, Usage,
 };
 use crate::json::Json;
 
@@ -143,6 +143,17 @@ impl Dialect {
         if let Some(seed) = request.seed.filter(|_| !self.no_seed) {
             body.insert("seed".to_owned(), seed.into());
         }
+        match request.logprobs {
+            Logprobs::No => {}
+            Logprobs::Answer => {
+                body.insert("logprobs".to_owned(), true.into());
+            }
+            // As vLLM takes it: the template stops after the last message, and of each token only itself is told.
+            Logprobs::Given => {
+                body.insert("add_generation_prompt".to_owned(), false.into());
+                body.insert("prompt_logprobs".to_owned(), 0.into());
+            }
+        }
         if !request.tools.is_empty() {
             body.insert("tools".to_owned(), request.tools.iter().map(Json::to_value).collect());
         }
@@ -231,11 +242,15 @@ struct Completion {
     usage: Option<Value>,
     #[serde(default)]
     error: Option<Value>,
+    #[serde(default)]
+    prompt_logprobs: Option<Vec<Option<Map<String, Value>>>>,
 }
 
 #[derive(Deserialize)]
 struct Choice {
     message: Said,
+    #[serde(default)]
+    logprobs: Option<Value>,
     #[serde(default)]
     finish_reason: Option<String>,
 }
@@ -277,6 +292,10 @@ impl Completion {
             let message = "it has no choices".to_owned();
             return Err(ModelError::Malformed { host: host.to_owned(), message });
         };
+        let tokens = match &self.prompt_logprobs {
+            Some(given) => given_tokens(given),
+            None => choice.logprobs.as_ref().and_then(answer_tokens),
+        };
         let said = choice.message;
         let mut text = plain(&said.content);
         let mut finish = match choice.finish_reason.as_deref() {
@@ -315,8 +334,25 @@ impl Completion {
             finish,
             usage,
             model: self.model.unwrap_or_default(),
+            tokens,
         })
     }
+}
+
+/// The tokens of an answer; nothing where one of them has no number.
+fn answer_tokens(logprobs: &Value) -> Option<Vec<TokenLogprob>> {
+    logprobs.get("content")?.as_array()?.iter().map(|entry| token(entry, "token")).collect()
+}
+
+/// The tokens of a conversation. The first has none before it, and so no number.
+fn given_tokens(given: &[Option<Map<String, Value>>]) -> Option<Vec<TokenLogprob>> {
+    let entries = given.iter().flatten();
+    entries.map(|entry| token(entry.values().next()?, "decoded_token")).collect()
+}
+
+fn token(entry: &Value, name: &str) -> Option<TokenLogprob> {
+    let logprob = entry.get("logprob")?.as_f64().filter(|number| number.is_finite())?;
+    Some(TokenLogprob { token: entry.get(name)?.as_str()?.to_owned(), logprob })
 }
 
 /// A content as text: a string, or the texts of its parts.

@@ -34,6 +34,7 @@ impl ChatModel for ResponsesModel {
     }
 
     fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        request.wants_no_given()?;
         let received =
             self.client.send(sending(&self.endpoint, "responses", &body(&self.identity.model, request)))?;
         let response: Response = answer::read(&self.endpoint.host, &received)?;

@@ -73,8 +73,8 @@ impl Recorded {
             }
             let mut turn = RecordedTurn::open(position, node)?;
             for action in 0..turn.actions.len() {
-                let role =
-                    if matches!(turn.actions[action], Action::Say(_)) { Role::User } else { Role::Tool };
+                let is_words = rollout::is_unread(node) || matches!(turn.actions[action], Action::Say(_));
+                let role = if is_words { Role::User } else { Role::Tool };
                 let answer = nodes.next_if(|(_, node)| !node.occurrence.sampled && node.role == role);
                 match answer {
                     Some((position, node)) => turn.seen.push(answered(position, node)?),
@@ -126,6 +126,9 @@ impl RecordedTurn {
             match part {
                 Part::Reasoning { text, .. } => turn.thought = Some(text.clone()),
                 Part::Text(text) if std::mem::take(&mut says) => turn.said = Some(text.text.clone()),
+                Part::Text(text) if rollout::is_unread(node) => {
+                    turn.actions.push(rollout::unread(&text.text));
+                }
                 Part::Text(text) => turn.actions.push(Action::say(text.text.as_str())),
                 Part::ToolCall(call) => {
                     let arguments = Json::from_foreign(&call.arguments_raw);

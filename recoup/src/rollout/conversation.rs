@@ -127,12 +127,22 @@ fn push_turn(
 fn as_it_was(action: &Action) -> Written {
     let content = match action {
         Action::Say(text) => text.to_string(),
-        Action::Call { arguments, .. } => match arguments.to_value() {
-            serde_json::Value::String(text) => text,
-            other => other.to_string(),
-        },
+        Action::Call { arguments, .. } => unread_text(arguments),
     };
     Written { content, calls: Vec::new() }
+}
+
+/// What a model wrote that could not be read.
+pub(super) fn unread_text(arguments: &Json) -> String {
+    match arguments.to_value() {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// The call that stands for a text that could not be read.
+pub(crate) fn unread(text: &str) -> Action {
+    Action::call(UNREADABLE, Json::string(text))
 }
 
 fn push_results(out: &mut Vec<ChatMessage>, exchanges: &[Exchange], first: usize, form: &dyn Form) {

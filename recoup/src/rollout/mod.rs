@@ -18,16 +18,17 @@ mod record;
 mod runner;
 
 pub use self::collect::{CollectError, Collected, Pending, collect, pending};
+pub(crate) use self::conversation::unread;
 pub use self::episode::{End, Episode, Prefix, Taken};
 pub use self::plan::{Assignment, Difficulties, Plan, PlanError};
-pub(crate) use self::record::says_beside_calls;
 pub use self::record::{FORMAT, Recording, record};
+pub(crate) use self::record::{is_unread, says_beside_calls};
 pub(crate) use self::runner::TOO_LATE;
 pub use self::runner::{Conditions, Keep, run};
 
 pub use self::forms::Reading;
 use crate::environments::{Action, EnvironmentError, Exchange, Scene, ToolSpec, rand};
-use crate::models::{Cost, ModelError};
+use crate::models::{ChatMessage, Cost, ModelError, TokenLogprob};
 
 /// Chooses actions.
 pub trait Policy: Send + Sync {
@@ -39,6 +40,19 @@ pub trait Policy: Send + Sync {
     /// # Errors
     /// A [`PolicyError`]; the episode is then recorded with an error, not as a failure.
     fn act(&self, situation: &Situation<'_>, scene: &mut dyn Scene) -> Result<Turn, PolicyError>;
+
+    /// How likely the policy finds the tokens of a turn that another one wrote in a situation: those of the whole
+    /// conversation, that turn at the end. `None` where it cannot say.
+    ///
+    /// # Errors
+    /// As [`Policy::act`].
+    fn score(
+        &self,
+        _situation: &Situation<'_>,
+        _written: &ChatMessage,
+    ) -> Result<Option<Vec<TokenLogprob>>, PolicyError> {
+        Ok(None)
+    }
 
     /// Whether it never draws: whatever the seed, it does the same in the same situation. One
     /// continuation then says all.
@@ -103,6 +117,17 @@ pub struct Turn {
     pub spent: Spent,
     /// By which rules a model's answer could be read as this turn; `None` where no model wrote it.
     pub reading: Option<Reading>,
+    /// What a model wrote as this turn and how likely it found each token, where that was asked for.
+    pub sampled: Option<SampledTurn>,
+}
+
+/// A turn as a model wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledTurn {
+    /// The message, to the letter.
+    pub message: ChatMessage,
+    /// Its tokens.
+    pub tokens: Vec<TokenLogprob>,
 }
 
 /// What choosing took: counted against the budgets of an episode. The library has no clock, so time is

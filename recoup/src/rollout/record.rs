@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
+use super::conversation::{UNREADABLE, unread_text};
 use super::{Advice, Episode, Policy, Taken, TakesAdvice};
 use crate::environments::{self, Action, Exchange, Identity, State, TaskSpec, ToolSpec};
 use crate::id::{Hash, hexadecimal};
@@ -28,6 +29,14 @@ const AGENT: &str = "assistant";
 
 /// Marks a message whose first text was said beside calls: the environment did not see it.
 const BESIDE: &str = "words-beside-calls";
+
+/// Marks a message that was meant as a call and could not be read: the environment refused it in words.
+const UNREAD: &str = "unreadable-call";
+
+/// Whether a message was meant as a call and could not be read.
+pub(crate) fn is_unread(node: &Node) -> bool {
+    node.occurrence.extra.as_ref() == Some(&Json::string(UNREAD))
+}
 
 /// Whether the first text of a message was said beside calls and is no action.
 pub(crate) fn says_beside_calls(node: &Node) -> bool {
@@ -189,8 +198,14 @@ fn push_turn(
     let mut parts: Vec<Part> = thought.into_iter().chain(taken.said.as_ref().map(Part::text)).collect();
     let mut answers: Vec<Node> = Vec::new();
     let mut unanswered = None;
+    let mut mark = taken.said.is_some().then_some(BESIDE);
     for (offset, Exchange { action, step }) in exchanges.iter().enumerate() {
         let (part, answer) = match action {
+            Action::Call { tool, arguments } if **tool == *UNREADABLE => {
+                mark = Some(UNREAD);
+                let reply = Node::new(Role::User, "user", vec![Part::text(step.observation.clone())]);
+                (Part::text(unread_text(arguments)), Some(reply))
+            }
             Action::Call { tool, arguments } => {
                 let call = ToolCall {
                     call_id: id(offset),
@@ -225,9 +240,7 @@ fn push_turn(
     // Words that nobody answers lead to a state too.
     turn.occurrence = unanswered.filter(|_| answers.is_empty()).unwrap_or_default();
     turn.occurrence.copied_context = occurrence(first).copied_context;
-    if taken.said.is_some() {
-        turn.occurrence.extra = Some(Json::string(BESIDE));
-    }
+    turn.occurrence.extra = mark.map(Json::string);
     run.push(turn.sampled());
     for answer in answers {
         run.push(answer);

@@ -72,6 +72,16 @@ impl Store {
             .collect()
     }
 
+    /// The latest round of collection that any state of the latest revisions is labelled in.
+    pub fn latest_round(&self) -> Result<Option<u32>, StoreError> {
+        let labels = self.of_kind("state_label")?;
+        let rounds = labels.into_iter().filter_map(|(_, verdict)| match verdict.content {
+            Content::StateLabel(label) => Some(label.round),
+            _ => None,
+        });
+        Ok(rounds.max())
+    }
+
     /// The verdict of a kind that counts.
     pub fn current(&self, id: TrajectoryId, kind: &str) -> Result<Option<Verdict>, StoreError> {
         current(&self.connection, self.seq(id)?, kind)

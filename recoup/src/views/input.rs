@@ -7,7 +7,8 @@ use super::{Evidence, Example, Exclusion, Lineage, Message, Segment, View, ViewS
 use crate::id::VerdictId;
 use crate::trajectory::{Node, Role, Status, Trajectory};
 use crate::verdict::{
-    Arm, Blame, Decision, Diagnosis, FailureClass, Party, Relabel, ReplayPair, Review, Side, Sweep,
+    Arm, Blame, Decision, Diagnosis, FailureClass, Party, Relabel, ReplayPair, Review, Side, StateLabel,
+    Sweep,
 };
 
 /// A run and what was decided about it.
@@ -32,6 +33,10 @@ pub struct ViewInput<'a> {
     pub siblings: &'a [Trajectory],
     /// The goal that it achieved in hindsight.
     pub relabels: Relabels<'a>,
+    /// What a teacher would do in the states that it visited, with the verdicts that say so, redacted.
+    pub labels: &'a [(VerdictId, StateLabel)],
+    /// The one round whose labels count; all where absent.
+    pub round: Option<u32>,
     /// Its side of the split.
     pub side: Side,
     /// What the project chose.
@@ -84,6 +89,8 @@ impl<'a> ViewInput<'a> {
             sweep: None,
             siblings: &[],
             relabels: Relabels::default(),
+            labels: &[],
+            round: None,
             side,
             settings,
         }

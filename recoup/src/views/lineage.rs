@@ -30,6 +30,9 @@ pub struct Lineage {
     /// The gates that admitted it (`S4`), in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
+    /// The round of collection that it is of, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
 }
 
 /// What says that an example is right.
@@ -49,6 +52,8 @@ pub enum Evidence {
     Hindsight,
     /// Attempts of one search that went different ways from the very same state.
     Tree,
+    /// A teacher that was asked in that very state.
+    Teacher,
 }
 
 impl Evidence {
@@ -61,6 +66,7 @@ impl Evidence {
             Self::Sibling => "sibling",
             Self::Hindsight => "hindsight",
             Self::Tree => "tree",
+            Self::Teacher => "teacher",
         }
     }
 }
@@ -78,6 +84,7 @@ impl Lineage {
             evidence: Evidence::Outcome,
             verdicts: Vec::new(),
             gates: Vec::new(),
+            round: None,
         }
     }
 }

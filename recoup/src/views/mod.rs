@@ -10,6 +10,7 @@
 //!
 //! Adding a view is one file here and one line in [`VIEWS`], the one list.
 
+mod dagger;
 mod deduplicator;
 mod diagnosis_sft;
 mod example;
@@ -33,6 +34,7 @@ mod tally;
 mod tree;
 mod turn;
 
+pub use self::dagger::Dagger;
 pub use self::deduplicator::Deduplicator;
 pub use self::diagnosis_sft::DiagnosisSft;
 pub use self::example::{Example, Message, Objective, Pair, Sampled, Segment, StepLabel};
@@ -99,6 +101,7 @@ pub const VIEWS: &[&dyn View] = &[
     &Kto,
     &ProcessReward,
     &HindsightSft,
+    &Dagger,
     &GoalContrast,
     &FailureSft,
     &ShuffledSft,

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::rollout::interleave::LabelSettings;
+
 /// What a project chooses. Every choice has a default; a key that is not one of these is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -21,6 +23,9 @@ pub struct ViewSettings {
     pub one_judge: bool,
     /// Whether final answers composed of facts are learned, where a run's own does not satisfy its new goal.
     pub synthetic_answers: bool,
+    /// Which labels of visited states `dagger` learns from.
+    #[serde(skip_serializing_if = "LabelSettings::is_default")]
+    pub labels: LabelSettings,
 }
 
 /// What a diagnosis says.

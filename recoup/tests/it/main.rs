@@ -48,6 +48,9 @@ mod harness;
 /// Fixture folders: `fixtures/importers/<format>/<case>/input.*` against the snapshot beside it.
 mod hindsight;
 mod importer_fixtures;
+/// Runs that a student and a teacher share.
+#[cfg(feature = "packages")]
+mod interleave;
 
 /// Inspect archives, built here: packed members, hostile names, damage, limits.
 mod inspect_archives;

@@ -272,7 +272,7 @@ fn calls_behind_the_end_of_the_episode_come_too_late() {
 #[test]
 fn budgets_end_an_episode() {
     let look = Action::call("look", Json::parse("{}").unwrap());
-    let spent = Spent { tokens: 10, milliseconds: 100 };
+    let spent = Spent { tokens: 10, milliseconds: 100, ..Spent::default() };
     let costly = Always(Turn { actions: vec![look], spent, ..Turn::default() });
     let environment = open("quest");
     let task = environment.generate(0, 1).unwrap();

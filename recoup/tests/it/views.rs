@@ -14,6 +14,7 @@ use recoup::exporters::{
 };
 use recoup::json::Json;
 use recoup::redaction::{Redacted, redact};
+use recoup::rollout::interleave::{Aggregate, LabelSettings};
 use recoup::task::Task;
 use recoup::trajectory::{ArgumentsForm, Node, Outcome, Part, Role, Tool, ToolCall, Trajectory};
 use recoup::verdict::{Blame, Diagnosis, Finding, Party, Side};
@@ -22,13 +23,19 @@ use recoup::views::{
     VIEWS, View, ViewInput, ViewSettings,
 };
 
-const DEFAULT: ViewSettings = ViewSettings {
+static DEFAULT: ViewSettings = ViewSettings {
     diagnosis_answer: DiagnosisAnswer::Full,
     prevention_target: PreventionTarget::Action,
     after_recovery: false,
     sibling_pairs: false,
     one_judge: false,
     synthetic_answers: false,
+    labels: LabelSettings {
+        off: Vec::new(),
+        verified: false,
+        teacher_reasoning: false,
+        aggregate: Aggregate::All,
+    },
 };
 
 fn call(name: &str, arguments: &str) -> Part {

@@ -197,5 +197,9 @@ pub fn labels(bench: &Bench, run: &Trajectory) -> Vec<StateLabel> {
 
 /// Role and text of each message of the main branch.
 pub fn told(run: &Trajectory) -> Vec<(&'static str, String)> {
-    run.main_branch().positions().iter().map(|at| (run.nodes[*at].role.as_str(), run.nodes[*at].text())).collect()
+    run.main_branch()
+        .positions()
+        .iter()
+        .map(|at| (run.nodes[*at].role.as_str(), run.nodes[*at].text()))
+        .collect()
 }

@@ -76,7 +76,8 @@ fn tools_pictures_and_reasoning_are_kept() {
     let tools = json!([{ "type": "function", "function": { "name": "look", "parameters": { "type": "object" } } },
         { "type": "function", "function": { "name": "go", "parameters": { "type": "object" } } }]);
     let ask = |messages: Vec<Value>| {
-        let body = json!({ "model": "toy", "messages": messages, "tools": tools, "x_vendor": { "kept": [1.0] } });
+        let body =
+            json!({ "model": "toy", "messages": messages, "tools": tools, "x_vendor": { "kept": [1.0] } });
         proxy.post(PATH, &[], body.to_string().as_bytes())
     };
     assert_eq!(ask(vec![picture.clone()]).status, 200);
@@ -123,7 +124,8 @@ fn attempts_branches_and_keys_are_told_apart() {
     ask("Bearer a", &[system.clone(), user("other"), assistant("answer 2"), user("that way")]);
     proxy.stop();
     let runs = runs(&bench);
-    let mut shapes: Vec<(usize, usize)> = runs.iter().map(|run| (run.nodes.len(), run.leaves.len())).collect();
+    let mut shapes: Vec<(usize, usize)> =
+        runs.iter().map(|run| (run.nodes.len(), run.leaves.len())).collect();
     shapes.sort_unstable();
     assert_eq!(shapes, [(3, 1), (5, 1), (5, 1), (7, 2)]);
     let branched = runs.iter().find(|run| run.leaves.len() == 2).unwrap();
@@ -139,7 +141,8 @@ fn a_session_that_is_named_is_one_run_even_when_it_is_compacted() {
     proxy.post(PATH, &session, &chat(&[user("one")]));
     proxy.post(PATH, &session, &chat(&[user("Summary: one was answered."), user("two")]));
     assert!(server.asked().iter().all(|asked| asked.header("x-recoup-session").is_none()));
-    let outcome = proxy.post("/v1/recoup/outcome", &[], br#"{"session": "run-7", "success": false, "score": 0.25}"#);
+    let outcome =
+        proxy.post("/v1/recoup/outcome", &[], br#"{"session": "run-7", "success": false, "score": 0.25}"#);
     assert_eq!((outcome.status, &outcome.json()["outcome"]), (200, &"failure".into()), "{}", outcome.text());
     let unknown = proxy.post("/v1/recoup/outcome", &[], br#"{"session": "run-8", "success": true}"#);
     assert_eq!(unknown.status, 404);
@@ -149,7 +152,11 @@ fn a_session_that_is_named_is_one_run_even_when_it_is_compacted() {
     assert_eq!((run.outcome().status, run.outcome().score), (Status::Failure, Some(0.25)));
     assert_eq!((run.task.key.0.as_str(), run.trial), ("desk/3", Some(2)));
     // It goes on, and is a longer revision of the same run.
-    proxy.post(PATH, &session, &chat(&[user("Summary: one was answered."), user("two"), assistant("answer 2"), user("three")]));
+    proxy.post(
+        PATH,
+        &session,
+        &chat(&[user("Summary: one was answered."), user("two"), assistant("answer 2"), user("three")]),
+    );
     proxy.stop();
     let runs = super::runs(&bench);
     assert_eq!((runs.len(), runs[0].nodes.len()), (1, 7));
@@ -160,7 +167,8 @@ fn a_session_that_is_named_is_one_run_even_when_it_is_compacted() {
 #[test]
 fn a_compacted_context_is_known_by_what_it_keeps() {
     let bench = Bench::new();
-    let calls = json!([{ "id": "call_x81", "type": "function", "function": { "name": "look", "arguments": "{}" } }]);
+    let calls =
+        json!([{ "id": "call_x81", "type": "function", "function": { "name": "look", "arguments": "{}" } }]);
     let server = scripted(vec![calling(&calls), Fault::answer("done")]);
     let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
     proxy.post(PATH, &[], &chat(&[user("a long story"), user("go")]));
@@ -189,7 +197,10 @@ fn other_paths_go_through_as_they_are() {
     assert!(models.head.contains("x-request-id: r1"), "{}", models.head);
     assert_eq!(proxy.get("/v1/files/missing").status, 404);
     assert_eq!(proxy.get("/healthz").body, b"ok\n");
-    assert_eq!((proxy.metric("recoup_proxy_forwarded_total"), proxy.metric("recoup_proxy_requests_total")), (2, 0));
+    assert_eq!(
+        (proxy.metric("recoup_proxy_forwarded_total"), proxy.metric("recoup_proxy_requests_total")),
+        (2, 0)
+    );
 }
 
 #[test]

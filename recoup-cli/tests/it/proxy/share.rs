@@ -24,7 +24,11 @@ fn converse(proxy: &Proxy, session: &str, turns: usize) -> Vec<Value> {
     let mut answers = Vec::new();
     for turn in 0..turns {
         history.push(user(&format!("turn {turn}")));
-        let got = proxy.post(PATH, &[("x-recoup-session", session), ("Authorization", "Bearer mine")], &chat(&history));
+        let got = proxy.post(
+            PATH,
+            &[("x-recoup-session", session), ("Authorization", "Bearer mine")],
+            &chat(&history),
+        );
         assert_eq!(got.status, 200, "{}", got.text());
         let said = got.json()["choices"][0]["message"]["content"].clone();
         history.push(assistant(said.as_str().unwrap()));
@@ -37,7 +41,9 @@ fn converse(proxy: &Proxy, session: &str, turns: usize) -> Vec<Value> {
 fn a_shadow_labels_and_is_never_waited_for() {
     let bench = Bench::new();
     let student = counting();
-    let slow = FaultServer::start(|_, _| Fault::Slow(Duration::from_millis(1500), Box::new(Fault::answer("lesson"))));
+    let slow = FaultServer::start(|_, _| {
+        Fault::Slow(Duration::from_millis(1500), Box::new(Fault::answer("lesson")))
+    });
     let proxy = Proxy::start(&bench, &["--upstream", &student.url(), "--teacher", &slow.model("wise")]);
     let started = Instant::now();
     assert_eq!(converse(&proxy, "s", 2), ["answer 1", "answer 3"]);
@@ -45,11 +51,16 @@ fn a_shadow_labels_and_is_never_waited_for() {
     let done = proxy.stop();
     assert_eq!(done["ended"]["pure_student"], 2);
     let asked = slow.asked();
-    assert_eq!((asked.len(), asked[0].header("authorization")), (2, None), "the client's key goes to its own upstream");
+    assert_eq!(
+        (asked.len(), asked[0].header("authorization")),
+        (2, None),
+        "the client's key goes to its own upstream"
+    );
     assert_eq!(asked[0].json()["model"], "wise");
     let run = &runs(&bench)[0];
     let labels = labels(&bench, run);
-    let taught: Vec<_> = labels.iter().map(|label| (label.turn, label.state, label.executed, label.agrees)).collect();
+    let taught: Vec<_> =
+        labels.iter().map(|label| (label.turn, label.state, label.executed, label.agrees)).collect();
     assert_eq!(taught, [(0, 0, Some(1), Some(false)), (1, 2, Some(3), Some(false))]);
     assert_eq!(labels[0].action.as_ref().unwrap().text, "lesson");
     assert_eq!(labels[0].teacher, "openai:wise");
@@ -61,7 +72,18 @@ fn coins_share_turns_and_are_the_same_again() {
     for _ in 0..2 {
         let bench = Bench::new();
         let (student, teacher) = (counting(), teacher());
-        let flags = ["--upstream", &student.url(), "--teacher", &teacher.model("wise"), "--mode", "mix", "--beta", "0.5", "--seed", "3"];
+        let flags = [
+            "--upstream",
+            &student.url(),
+            "--teacher",
+            &teacher.model("wise"),
+            "--mode",
+            "mix",
+            "--beta",
+            "0.5",
+            "--seed",
+            "3",
+        ];
         let proxy = Proxy::start(&bench, &flags);
         seen.push(converse(&proxy, "s", 8));
         let done = proxy.stop();
@@ -76,7 +98,10 @@ fn coins_share_turns_and_are_the_same_again() {
             assert_eq!(label.agrees, Some(label.actor == Actor::Teacher));
         }
         let interleaved: Value = run.extra["interleaved"].to_value();
-        assert_eq!((&interleaved["outcome"], &interleaved["mixing"]["turns"]["beta"]), (&"mixed".into(), &0.5.into()));
+        assert_eq!(
+            (&interleaved["outcome"], &interleaved["mixing"]["turns"]["beta"]),
+            (&"mixed".into(), &0.5.into())
+        );
     }
     assert_eq!(seen[0], seen[1]);
 }
@@ -85,13 +110,26 @@ fn coins_share_turns_and_are_the_same_again() {
 fn a_prefix_is_the_students_and_the_rest_the_teachers() {
     let bench = Bench::new();
     let (student, teacher) = (counting(), teacher());
-    let flags = ["--upstream", &student.url(), "--teacher", &teacher.model("wise"), "--mode", "prefix", "--kappa", "3"];
+    let flags = [
+        "--upstream",
+        &student.url(),
+        "--teacher",
+        &teacher.model("wise"),
+        "--mode",
+        "prefix",
+        "--kappa",
+        "3",
+    ];
     let proxy = Proxy::start(&bench, &flags);
     let mut lengths = Vec::new();
     for session in 0..8 {
         let answers = converse(&proxy, &format!("s{session}"), 5);
-        let students = answers.iter().take_while(|answer| answer.as_str().unwrap().starts_with("answer")).count();
-        assert!(answers[students..].iter().all(|answer| answer.as_str().unwrap().starts_with("lesson")), "{answers:?}");
+        let students =
+            answers.iter().take_while(|answer| answer.as_str().unwrap().starts_with("answer")).count();
+        assert!(
+            answers[students..].iter().all(|answer| answer.as_str().unwrap().starts_with("lesson")),
+            "{answers:?}"
+        );
         lengths.push(students);
     }
     lengths.sort_unstable();
@@ -102,9 +140,17 @@ fn a_prefix_is_the_students_and_the_rest_the_teachers() {
 #[test]
 fn a_teacher_that_fails_costs_a_label_or_a_turn_and_nothing_else() {
     let bench = Bench::new();
-    let (student, broken) = (counting(), scripted(vec![Fault::status(529, "{\"error\":{\"message\":\"overloaded\"}}")]));
+    let (student, broken) =
+        (counting(), scripted(vec![Fault::status(529, "{\"error\":{\"message\":\"overloaded\"}}")]));
     let flags = |mode: &'static str| {
-        ["--upstream".to_owned(), student.url(), "--teacher".to_owned(), broken.model("wise"), "--mode".to_owned(), mode.to_owned()]
+        [
+            "--upstream".to_owned(),
+            student.url(),
+            "--teacher".to_owned(),
+            broken.model("wise"),
+            "--mode".to_owned(),
+            mode.to_owned(),
+        ]
     };
     let shadow = flags("shadow");
     let proxy = Proxy::start(&bench, &shadow.iter().map(String::as_str).collect::<Vec<_>>());
@@ -127,12 +173,19 @@ fn a_teacher_sees_no_secret_and_gives_it_back() {
     let student = counting();
     let teacher = FaultServer::start(|_, asked| {
         let text = asked.json()["messages"][0]["content"].as_str().unwrap().to_owned();
-        Fault::answer(&format!("I shall {text}; see <EMAIL_9>").replace("; see <EMAIL_9>", if asked.body.contains("odd") { "; see <EMAIL_9>" } else { "" }))
+        Fault::answer(
+            &format!("I shall {text}; see <EMAIL_9>")
+                .replace("; see <EMAIL_9>", if asked.body.contains("odd") { "; see <EMAIL_9>" } else { "" }),
+        )
     });
     let ask = |flags: &[&str], text: &str, stream: bool| {
         let (url, model) = (student.url(), teacher.model("wise"));
-        let proxy = Proxy::start(&bench, &[&["--upstream", &url, "--teacher", &model, "--mode", "mix"], flags].concat());
-        let body = json!({ "model": "toy", "stream": stream, "messages": [{ "role": "user", "content": text }] });
+        let proxy = Proxy::start(
+            &bench,
+            &[&["--upstream", &url, "--teacher", &model, "--mode", "mix"], flags].concat(),
+        );
+        let body =
+            json!({ "model": "toy", "stream": stream, "messages": [{ "role": "user", "content": text }] });
         let got = proxy.post(PATH, &[], body.to_string().as_bytes());
         proxy.stop();
         got
@@ -143,7 +196,11 @@ fn a_teacher_sees_no_secret_and_gives_it_back() {
     assert!(!teacher.asked()[0].body.contains("mia@"), "{}", teacher.asked()[0].body);
     // A client that asked for a stream gets one, with the values in place.
     let got = ask(&[], mail, true);
-    assert!(got.head.contains("text/event-stream") && got.text().contains("mia@example.com"), "{}", got.text());
+    assert!(
+        got.head.contains("text/event-stream") && got.text().contains("mia@example.com"),
+        "{}",
+        got.text()
+    );
     assert!(got.text().ends_with("data: [DONE]\n\n"));
     // What nobody can restore is no answer.
     assert_eq!(ask(&[], "odd mail of mia@example.com", false).status, 502);
@@ -176,7 +233,15 @@ fn modes_say_what_they_need() {
             &["proxy", "--upstream", "http://127.0.0.1:9/v1", "--mode", "mix"][..],
             &["proxy", "--upstream", "ftp://127.0.0.1:9/v1"],
             &["proxy", "--upstream", "http://127.0.0.1:9/v1", "--host", "0.0.0.0"],
-            &["proxy", "--upstream", "http://127.0.0.1:9/v1", "--teacher", "http://127.0.0.1:9/v1#m", "--kappa", "3"],
+            &[
+                "proxy",
+                "--upstream",
+                "http://127.0.0.1:9/v1",
+                "--teacher",
+                "http://127.0.0.1:9/v1#m",
+                "--kappa",
+                "3"
+            ],
         ]
         .map(|arguments| bench.snapshot(arguments))
         .join("\n")

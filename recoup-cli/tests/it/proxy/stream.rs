@@ -62,8 +62,10 @@ fn anthropics_messages_are_recorded() {
         json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 4 } }),
         json!({ "type": "message_stop" }),
     ];
-    let events: String =
-        events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect();
+    let events: String = events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+        .collect();
     let server = scripted(vec![Fault::Answer(whole.to_string()), stream(&events, false)]);
     let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
     let headers = [("x-api-key", "k"), ("anthropic-version", "2023-06-01")];
@@ -108,10 +110,14 @@ fn openais_responses_are_recorded() {
             json!({ "type": "response.output_text.delta", "delta": "A door." }),
             json!({ "type": "response.completed", "response": response }),
         ];
-        events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect::<String>()
+        events
+            .iter()
+            .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+            .collect::<String>()
     };
     let (second, third) = (completed("resp_2"), completed("resp_3"));
-    let server = scripted(vec![Fault::Answer(whole.to_string()), stream(&second, false), stream(&third, false)]);
+    let server =
+        scripted(vec![Fault::Answer(whole.to_string()), stream(&second, false), stream(&third, false)]);
     let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
     let ask = |body: Value| proxy.post("/v1/responses", &[], body.to_string().as_bytes());
     assert_eq!(ask(json!({ "model": "g", "instructions": "Be brief.", "input": "hi" })).json(), whole);
@@ -122,13 +128,19 @@ fn openais_responses_are_recorded() {
     let got = ask(json!({ "model": "g", "instructions": "Be brief.", "input": input, "stream": true }));
     assert_eq!(String::from_utf8(got.body).unwrap(), second);
     // A client that leaves the history to the upstream names the answer.
-    let got = ask(json!({ "model": "g", "previous_response_id": "resp_2", "input": "and now?", "stream": true }));
+    let got =
+        ask(json!({ "model": "g", "previous_response_id": "resp_2", "input": "and now?", "stream": true }));
     assert_eq!(String::from_utf8(got.body).unwrap(), third);
     proxy.stop();
     let runs = runs(&bench);
     let [run] = &runs[..] else { panic!("{runs:?}") };
     let roles: Vec<Role> = run.nodes.iter().map(|node| node.role).collect();
-    let expected = [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Assistant, Role::User, Role::Assistant];
+    let expected =
+        [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Assistant, Role::User, Role::Assistant];
     assert_eq!((roles.as_slice(), run.leaves.len()), (&expected[..], 1));
-    assert!(matches!(run.nodes[2].parts[..], [Part::Reasoning { .. }, Part::ToolCall(_)]), "{:?}", run.nodes[2]);
+    assert!(
+        matches!(run.nodes[2].parts[..], [Part::Reasoning { .. }, Part::ToolCall(_)]),
+        "{:?}",
+        run.nodes[2]
+    );
 }

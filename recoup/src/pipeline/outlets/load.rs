@@ -1,5 +1,6 @@
 //! A run as the outlets get it: loaded with what was decided about it, then redacted as a whole.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::id::{TaskKey, TrajectoryId, VerdictId};
@@ -11,8 +12,8 @@ use crate::replay::REPLAY_VERSION;
 use crate::store::{Row, Store, StoreError};
 use crate::trajectory::{Node, Status, Trajectory};
 use crate::verdict::{
-    Acceptance, Arm, Blame, Candidate, Content, Diagnosis, FailureClass, FinalAnswer, Finding, Quote,
-    Relabel, ReplayPair, Review, Side, Sweep,
+    Acceptance, Arm, Blame, CallAst, Candidate, Content, Diagnosis, FailureClass, FinalAnswer, Finding,
+    Quote, Relabel, ReplayPair, Review, Side, StateLabel, Sweep, TurnAst,
 };
 use crate::views::{Fork, ForkBranch};
 
@@ -30,6 +31,7 @@ pub(super) struct Loaded {
     siblings: Vec<Arc<Trajectory>>,
     relabel: Option<(VerdictId, Relabel)>,
     shuffled: Option<String>,
+    labels: Vec<(VerdictId, StateLabel)>,
 }
 
 /// Goals that runs on the training side achieved in hindsight, each with its task, in import order.
@@ -63,6 +65,7 @@ pub(super) struct Cleared {
     pub siblings: Vec<Trajectory>,
     pub relabel: Option<(VerdictId, Relabel)>,
     pub shuffled: Option<String>,
+    pub labels: Vec<(VerdictId, StateLabel)>,
 }
 
 impl Goals {
@@ -106,6 +109,7 @@ impl Loaded {
             siblings: Vec::new(),
             relabel: None,
             shuffled: None,
+            labels: labels(store, row.id)?,
             row: row.clone(),
             run,
         };
@@ -239,8 +243,22 @@ impl Loaded {
         let siblings = self.siblings.iter().map(beside).collect();
         let relabel = self.relabel.as_ref().map(|(id, relabel)| (*id, clear_relabel(relabel, &mut redacted)));
         let shuffled = self.shuffled.as_ref().map(|goal| redact_text(goal, &mut redacted.placeholders));
-        Cleared { redacted, diagnosis, reviews: self.reviews.clone(), forks, siblings, relabel, shuffled }
+        let labels = self.labels.iter().map(|(id, label)| (*id, clear_label(label, &mut redacted))).collect();
+        let reviews = self.reviews.clone();
+        Cleared { redacted, diagnosis, reviews, forks, siblings, relabel, shuffled, labels }
     }
+}
+
+/// What teachers would do in the states that a run has visited: in the order of the run, the latest word of each
+/// teacher and round.
+fn labels(store: &Store, run: TrajectoryId) -> Result<Vec<(VerdictId, StateLabel)>, StoreError> {
+    let mut labels = BTreeMap::new();
+    for verdict in store.of_run(run, "state_label")? {
+        if let Content::StateLabel(label) = verdict.content {
+            labels.entry((label.state, label.round, label.teacher.clone())).or_insert((verdict.id, label));
+        }
+    }
+    Ok(labels.into_values().collect())
 }
 
 /// A continuation, where it stands on its origin's side of the split.
@@ -297,6 +315,23 @@ fn clear_relabel(relabel: &Relabel, redacted: &mut Redacted) -> Relabel {
         rejected: None,
         ..relabel.clone()
     }
+}
+
+fn clear_label(label: &StateLabel, redacted: &mut Redacted) -> StateLabel {
+    let mut clear = |text: &str| redact_text(text, &mut redacted.placeholders);
+    let action = label.action.as_ref().map(|action| TurnAst {
+        text: clear(&action.text),
+        calls: action
+            .calls
+            .iter()
+            .map(|call| CallAst {
+                name: call.name.clone(),
+                arguments: Json::from_foreign(&clear(call.arguments.as_str())),
+            })
+            .collect(),
+    });
+    let reasoning = label.reasoning.as_deref().map(&mut clear);
+    StateLabel { action, reasoning, refused: None, ..label.clone() }
 }
 
 fn clear_diagnosis(diagnosis: &Diagnosis, redacted: &mut Redacted) -> Diagnosis {

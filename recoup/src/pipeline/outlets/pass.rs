@@ -12,6 +12,7 @@ use crate::pipeline::{ContentSettings, PipelineError};
 use crate::redaction::Redacted;
 use crate::report::{Preview, RunRow};
 use crate::reporter::Reporter;
+use crate::rollout::interleave::Aggregate;
 use crate::store::{Filter, Page, Store};
 use crate::verdict::Side;
 use crate::views::{Exclusion, Relabels, Tally, ViewInput};
@@ -63,6 +64,10 @@ pub(super) fn pass(
     let mut siblings = Siblings::default();
     let draws_goals = training.iter().any(|training| training.view.draws_goals());
     let goals = if draws_goals { Goals::read(store)? } else { Goals::default() };
+    let round = match settings.views.labels.aggregate {
+        Aggregate::All => None,
+        Aggregate::Latest => store.latest_round()?,
+    };
     let mut selector = Selector::new(&settings.selection, store)?;
     let mut offset = 0;
     loop {
@@ -94,7 +99,7 @@ pub(super) fn pass(
             let batch = std::mem::take(&mut batch);
             let wanted: Vec<usize> = passed.previews.iter().map(|shown| PREVIEWS - shown.len()).collect();
             let wanted = ids.is_none().then_some(wanted.as_slice());
-            let give = |loaded: &Loaded| give(loaded, training, settings, &selector, wanted);
+            let give = |loaded: &Loaded| give(loaded, training, settings, &selector, round, wanted);
             for (given, loaded) in parallel::map(&batch, threads, give).into_iter().zip(&batch) {
                 let Given { redacted, views, report } = given;
                 let outlets = writers.iter_mut().zip(views).zip(&mut passed.previews);
@@ -120,9 +125,11 @@ fn give(
     training: &[Training<'_>],
     settings: &ContentSettings,
     selector: &Selector<'_>,
+    round: Option<u32>,
     wanted: Option<&[usize]>,
 ) -> Given {
-    let Cleared { mut redacted, diagnosis, reviews, forks, siblings, relabel, shuffled } = loaded.clear();
+    let Cleared { mut redacted, diagnosis, reviews, forks, siblings, relabel, shuffled, labels } =
+        loaded.clear();
     let side = loaded.row.split.as_deref().and_then(Side::from_word);
     let input = ViewInput {
         blame: loaded.blame.as_ref(),
@@ -132,6 +139,8 @@ fn give(
         forks: &forks,
         sweep: loaded.sweep.as_ref(),
         siblings: &siblings,
+        labels: &labels,
+        round,
         relabels: Relabels { accepted: relabel.as_ref(), shuffled: shuffled.as_deref() },
         ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), &settings.views)
     };

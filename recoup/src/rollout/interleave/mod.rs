@@ -4,6 +4,7 @@
 //! teacher acts in a round, [`Mixing`] who acts at a turn, by coins that are a hash of the place they are tossed at
 //! ([`Seat`]), [`RequestOutcome`] what became of a request, [`Interleaving`] what a run's record says of it all.
 
+mod accepting;
 mod coin;
 mod labels;
 mod outcome;
@@ -13,11 +14,15 @@ mod report;
 mod round;
 mod schedule;
 mod shared;
+mod shift;
 
+pub use self::accepting::{Aggregate, LabelSettings};
 pub use self::coin::{Mixing, Seat};
+pub use self::labels::label_of;
 pub use self::outcome::{Delivered, RequestOutcome};
 pub use self::recorded::{Interleaving, Readings};
-pub use self::report::{Accepting, Arm, LabelCounts, Rate, Report, RoundReport, Shift, report};
-pub use self::round::{Collecting, Collection, Round, collect_round, pending_round};
+pub use self::report::{Arm, LabelCounts, Rate, Report, RoundReport, Shift, report};
+pub use self::round::{Collecting, Collection, Round, collect_round, openings, pending_round};
 pub use self::schedule::{Prefixes, Schedule, ScheduleError};
 pub use self::shared::Pairing;
+pub use self::shift::token_shift;

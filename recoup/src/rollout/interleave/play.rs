@@ -13,7 +13,7 @@ use crate::rollout::{
     Conditions, End, Episode, Keep, Policy, PolicyError, Reading, Recording, Situation, Spent, Turn, run,
 };
 use crate::trajectory::{Call, NativeId, Sealed, Trajectory, Usage};
-use crate::verdict::{Actor, StateLabel};
+use crate::verdict::{Actor, RefusalCode, StateLabel};
 
 /// A run that was played.
 pub(super) enum Played {
@@ -186,7 +186,11 @@ impl<'a> Ended<'a> {
             Ok(labels) => labels,
             Err(error) => return Played::TeacherFailed(error.to_string()),
         };
+        let is_missing = |label: &&StateLabel| {
+            label.refused.as_ref().is_some_and(|refused| refused.code == RefusalCode::Missing)
+        };
         let mut delivered = Delivered {
+            missing: labels.iter().filter(is_missing).count() as u64,
             is_capped: matches!(self.episode.end, End::MaxSteps | End::MaxTokens | End::MaxTime),
             is_aborted: self.episode.end.error().is_some(),
             ..Delivered::default()

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Interleaving, Mixing, Readings, RequestOutcome};
+use super::{Interleaving, LabelSettings, Mixing, Readings, RequestOutcome};
 use crate::id::TrajectoryId;
 use crate::statistics::{Bounds, Clusters, Resampling};
 use crate::store::{Store, StoreError};
@@ -112,29 +112,11 @@ pub struct Shift {
     pub tokens: u64,
 }
 
-/// Which labels count.
-#[derive(Clone, Debug)]
-pub struct Accepting<'a> {
-    /// Filters that are on.
-    pub filters: &'a [LabelMark],
-    /// Whether a label must have passed when it was executed.
-    pub verified: bool,
-}
-
-impl Accepting<'_> {
-    /// Whether a label is learned from.
-    pub fn accepts(&self, label: &StateLabel) -> bool {
-        label.action.is_some()
-            && !label.marks.iter().any(|mark| self.filters.contains(mark))
-            && (!self.verified || label.verified == Some(true))
-    }
-}
-
 /// Reads what stored runs came to.
 ///
 /// # Errors
 /// Those of the project.
-pub fn report(store: &Store, runs: &[TrajectoryId], accepting: &Accepting<'_>) -> Result<Report, StoreError> {
+pub fn report(store: &Store, runs: &[TrajectoryId], accepting: &LabelSettings) -> Result<Report, StoreError> {
     let mut rounds: BTreeMap<u32, Gathered> = BTreeMap::new();
     for id in runs {
         let run = store.load(*id)?;
@@ -199,7 +181,7 @@ impl Gathered {
         }
     }
 
-    fn label(&mut self, run: &Trajectory, label: &StateLabel, accepting: &Accepting<'_>) {
+    fn label(&mut self, run: &Trajectory, label: &StateLabel, accepting: &LabelSettings) {
         let counts = &mut self.report.labels;
         counts.states += 1;
         counts.accepted += u64::from(accepting.accepts(label));

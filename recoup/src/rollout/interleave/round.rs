@@ -18,7 +18,7 @@ use crate::importers::{Event, Sink as _};
 use crate::parallel;
 use crate::reporter::Reporter;
 use crate::rollout::record::{native_id, task_of};
-use crate::rollout::{Assignment, CollectError, FORMAT, Plan};
+use crate::rollout::{Assignment, CollectError, FORMAT, Plan, Situation};
 use crate::store::{Filter, Page, Store};
 use crate::verdict::{Actor, Content, Producer, Side, Verdict};
 
@@ -175,6 +175,38 @@ pub fn collect_round(
     Ok(done)
 }
 
+/// Shows the first situation of every run that is to be made, with who will be asked in it: who acts alone, or both.
+///
+/// # Errors
+/// Those of the plan, the project and the caller. An environment that fails is passed over: it costs no question.
+pub fn openings<E: From<CollectError>>(
+    store: Option<&Store>,
+    environment: &dyn Environment,
+    round: &Round<'_>,
+    see: &mut dyn FnMut(&Situation<'_>, Option<Actor>) -> Result<(), E>,
+) -> Result<(), E> {
+    for job in jobs(store, environment, round)?.iter().filter(|job| job.known.is_none()) {
+        let Assignment { task_seed, difficulty, seed, .. } = job.assignment;
+        let Ok(task) = environment.generate(task_seed, difficulty) else { continue };
+        let Ok(mut instance) = environment.open(&task) else { continue };
+        let Ok((_, first_observation)) = instance.start() else { continue };
+        let situation = Situation {
+            goal: &task.goal,
+            rules: environment.identity().policy.as_deref(),
+            tools: instance.tools(),
+            first_observation: &first_observation,
+            transcript: &[],
+            turns: &[],
+            turn: 0,
+            turns_left: round.plan.max_steps.unwrap_or(task.max_steps),
+            seed,
+            advice: None,
+        };
+        see(&situation, job.alone)?;
+    }
+    Ok(())
+}
+
 /// Tasks among the runs that are held out of training. Runs of one task stand beside each other.
 fn held_out(jobs: &[Job]) -> u64 {
     let held_out = jobs.iter().filter(|job| job.held_out);
@@ -246,7 +278,7 @@ fn is_labelled(store: &Store, id: TrajectoryId) -> Result<bool, CollectError> {
 
 impl Round<'_> {
     /// The name under which a run is recorded: all that decides who acts in it, and what is tried beside.
-    pub(super) fn name(&self, alone: Option<Actor>) -> String {
+    pub fn name(&self, alone: Option<Actor>) -> String {
         let Pairing { student, teacher, mixing, verify, form, context } = &self.pairing;
         let number = self.number;
         match alone {

@@ -5,13 +5,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::{Mixing, Seat};
+use super::labels::has_a_place;
+use super::{Mixing, Seat, token_shift};
 use crate::environments::{Action, Scene, refusal};
 use crate::rollout::conversation::{likely_tokens, meaning, tools};
-use crate::rollout::forms::{Form, Reading, ToolTypes, written};
+use crate::rollout::forms::{Form, Reading};
 use crate::rollout::{Policy, PolicyError, Situation, Spent, TakesAdvice, Turn};
 use crate::trajectory::Tool;
-use crate::verdict::{Actor, LabelMark, LabelRefusal, RefusalCode, TurnAst};
+use crate::verdict::{Actor, LabelMark, LabelRefusal, RefusalCode, TokenShift, TurnAst};
 
 /// Exchanges looked back on for circles, and how often the last of them stands there.
 const LOOP_WINDOW: usize = 6;
@@ -60,6 +61,8 @@ pub(super) struct Visit {
     pub marks: Vec<LabelMark>,
     /// What the student's turn took.
     pub student_spent: Spent,
+    /// How far the student's turn lies from the teacher, where both gave log-probabilities.
+    pub shift: Option<TokenShift>,
 }
 
 impl<'a> Shared<'a> {
@@ -83,10 +86,8 @@ impl<'a> Shared<'a> {
                 return Err(refused(RefusalCode::ForeignTool, reason));
             }
         }
-        match written(self.pairing.form, &label, &ToolTypes::of(tools), 0) {
-            Ok(_) => Ok(label),
-            Err(error) => Err(refused(RefusalCode::ParseBack, error.to_string())),
-        }
+        has_a_place(&label, tools, self.pairing.form)?;
+        Ok(label)
     }
 
     fn marks(&self, taught: &Turn, situation: &Situation<'_>, tools: &[Tool]) -> Vec<LabelMark> {
@@ -121,14 +122,32 @@ impl Policy for Shared<'_> {
             Actor::Student => Some(self.pairing.student.act(situation, scene)?),
             Actor::Teacher => None,
         };
-        let taught = match self.pairing.teacher.act(situation, scene) {
-            Ok(turn) => turn,
-            Err(PolicyError::Environment(error)) => return Err(error.into()),
-            Err(error) => return Err(PolicyError::Teacher(Box::new(error))),
+        let taught = match (self.pairing.teacher.act(situation, scene), actor) {
+            (Ok(turn), _) => Ok(turn),
+            (Err(PolicyError::Environment(error)), _) => return Err(error.into()),
+            // A scripted teacher may know no way on from where a student has led; one that knows none from the start
+            // is none.
+            (Err(PolicyError::Policy { message, .. }), Actor::Student) if situation.turn > 0 => Err(message),
+            (Err(error @ PolicyError::Policy { .. }), Actor::Teacher) if situation.turn > 0 => {
+                return Err(error);
+            }
+            (Err(error), _) => return Err(PolicyError::Teacher(Box::new(error))),
         };
         let tools = tools(situation.tools);
-        let label = self.label(&taught, situation, &tools);
+        let label = match &taught {
+            Ok(taught) => self.label(taught, situation, &tools),
+            Err(reason) => Err(LabelRefusal { code: RefusalCode::Missing, reason: reason.clone() }),
+        };
+        let taught = taught.unwrap_or_default();
         let marks = self.marks(&taught, situation, &tools);
+        let shift = match student.as_ref().and_then(|turn| turn.sampled.as_ref()) {
+            Some(sampled) => {
+                let given = self.pairing.teacher.score(situation, &sampled.message);
+                let given = given.map_err(|error| PolicyError::Teacher(Box::new(error)))?;
+                given.and_then(|given| token_shift(&sampled.tokens, &given))
+            }
+            None => None,
+        };
         let student_spent = student.as_ref().map_or_else(Spent::default, |turn| turn.spent);
         let reading = student.as_ref().and_then(|turn| turn.reading);
         // What a teacher thinks stands on its label; the student's own history never shows it.
@@ -141,6 +160,7 @@ impl Policy for Shared<'_> {
             reading,
             marks,
             student_spent,
+            shift,
             taught,
         };
         self.visits.lock().unwrap_or_else(PoisonError::into_inner).push(visit);

@@ -1,11 +1,12 @@
 //! A chat model that acts: it is shown the episode so far in its own form and answers with a turn.
 
-use super::super::conversation::{UNREADABLE, function, messages, tools};
+use super::super::conversation::{function, messages, tools, unread};
 use crate::environments::{Action, Scene};
-use crate::json::Json;
-use crate::models::{ChatModel, ChatReply, ChatRequest, Finish, Price, tokens};
+use crate::models::{
+    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, Logprobs, ModelError, Price, TokenLogprob, tokens,
+};
 use crate::rollout::forms::{self, Form, Read, Reading, ToolTypes, Written};
-use crate::rollout::{Policy, PolicyError, Situation, Spent, TakesAdvice, Turn};
+use crate::rollout::{Policy, PolicyError, SampledTurn, Situation, Spent, TakesAdvice, Turn};
 
 /// How a model is asked.
 #[derive(Clone, Copy)]
@@ -19,6 +20,8 @@ pub struct ChatSettings {
     /// Which version of a model that goes by one name it is: a student keeps its name from round to round, and an
     /// earlier round's answers are not its own.
     pub version: u32,
+    /// Whether it is asked how likely it finds the tokens that it writes.
+    pub logprobs: bool,
 }
 
 /// A policy that asks a chat model.
@@ -32,7 +35,7 @@ pub struct Chat<M> {
 impl<M: ChatModel> Chat<M> {
     /// A policy of that model. Its name tells everything that decides what it does.
     pub fn new(model: M, price: Option<Price>, settings: ChatSettings) -> Self {
-        let ChatSettings { form, max_answer, temperature, version } = settings;
+        let ChatSettings { form, max_answer, temperature, version, .. } = settings;
         let mut name = model.identity().name();
         if !form.is_native() {
             name.push('/');
@@ -55,7 +58,7 @@ impl<M: ChatModel> Chat<M> {
 
     /// What the model is asked in a situation.
     pub fn request(&self, situation: &Situation<'_>) -> ChatRequest {
-        let ChatSettings { form, max_answer, temperature, version } = self.settings;
+        let ChatSettings { form, max_answer, temperature, version, logprobs } = self.settings;
         let tools = tools(situation.tools);
         let messages = messages(situation, form, &tools);
         ChatRequest {
@@ -64,6 +67,7 @@ impl<M: ChatModel> Chat<M> {
             // The likeliest answer is the same whatever the seed, and one paid for is enough. Providers read 31 bits.
             seed: (temperature > 0.0).then(|| situation.draw("chat", 1 << 31)),
             sample: version,
+            logprobs: if logprobs { Logprobs::Answer } else { Logprobs::No },
             ..ChatRequest::new(messages, max_answer)
         }
     }
@@ -102,7 +106,26 @@ impl<M: ChatModel> Policy for Chat<M> {
         let reply = self.model.complete(&request).map_err(failed)?;
         let spent = self.spent(&request, &reply);
         let types = ToolTypes::of(&tools(situation.tools));
-        Ok(Turn { spent, ..turn(self.settings.form, reply, &types) })
+        let sampled = reply.tokens.clone().map(|tokens| SampledTurn {
+            message: Written { content: reply.text.clone(), calls: reply.calls.clone() }.into_message(),
+            tokens,
+        });
+        Ok(Turn { spent, sampled, ..turn(self.settings.form, reply, &types) })
+    }
+
+    fn score(
+        &self,
+        situation: &Situation<'_>,
+        written: &ChatMessage,
+    ) -> Result<Option<Vec<TokenLogprob>>, PolicyError> {
+        let mut request = ChatRequest { logprobs: Logprobs::Given, max_tokens: 1, ..self.request(situation) };
+        request.messages.push(written.clone());
+        match self.model.complete(&request) {
+            Ok(reply) => Ok(reply.tokens),
+            // It takes no such question. Whether it is there at all shows when it is asked for a turn.
+            Err(ModelError::Unsupported(_) | ModelError::Status { status: 400..=499, .. }) => Ok(None),
+            Err(error) => Err(PolicyError::Model { policy: self.name.clone(), error }),
+        }
     }
 }
 
@@ -120,7 +143,7 @@ fn turn(form: &dyn Form, reply: ChatReply, tools: &ToolTypes) -> Turn {
             let calls = written.calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
             let said = (!written.content.is_empty()).then_some(written.content.clone());
             let text: Vec<String> = said.into_iter().chain(calls).collect();
-            vec![Action::call(UNREADABLE, Json::string(&text.join("\n")))]
+            vec![unread(&text.join("\n"))]
         };
         return Turn { thought, actions, reading: Some(Reading::Unreadable), ..Turn::default() };
     };

@@ -1,0 +1,199 @@
+//! Collecting with a teacher, through the user's door.
+
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::fault_server::{Fault, FaultServer};
+
+const ROUND: [&str; 11] = [
+    "collect",
+    "--env",
+    "quest",
+    "--student",
+    "weak:premature-stop@0.3",
+    "--teacher",
+    "expert",
+    "--tasks",
+    "16",
+    "--seed",
+    "7",
+];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&ROUND[..], more].concat()
+}
+
+/// A student whose model looks around in the Hermes form, whatever it is asked.
+fn scripted(bench: &Bench) {
+    let answer = "Look.\n<tool_call>\n{\"name\": \"look\", \"arguments\": {}}\n</tool_call>";
+    bench.write("student.jsonl", format!("{}\n", json!({ "answer": answer, "contains": "" })));
+}
+
+#[test]
+fn a_round_is_collected_once_and_reported() {
+    let bench = Bench::new();
+    insta::assert_snapshot!(bench.snapshot(&with(&["--dry-run"])));
+    assert!(!bench.path(".recoup").exists());
+    insta::assert_snapshot!(bench.snapshot(&with(&["--beta", "0.5", "--alone"])));
+    let again = bench.json(&with(&["--beta", "0.5", "--alone", "--json", "--threads", "1"]), 0);
+    assert_eq!((&again["new"], &again["requests"]), (&json!(0), &json!(42)), "{again}");
+    let outcomes: u64 = again["outcomes"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert_eq!(json!(outcomes), again["requests"]);
+    let second = bench.json(&with(&["--beta", "1,0.8,0.6", "--round", "2", "--json"]), 0);
+    let rounds = second["report"]["rounds"].as_array().unwrap();
+    assert_eq!(rounds.iter().map(|round| round["round"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(rounds[1]["mixing"], json!({ "turns": { "beta": 0.8 } }));
+    let latest =
+        bench.json(&with(&["--beta", "1,0.8,0.6", "--round", "2", "--aggregate", "latest", "--json"]), 0);
+    assert_eq!(latest["report"]["rounds"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_hint() {
+    let bench = Bench::new();
+    let student = |more: &[&str]| bench.snapshot(&[&["collect", "--env", "quest"][..], more].concat());
+    insta::assert_snapshot!("no_teacher", student(&["--student", "expert"]));
+    insta::assert_snapshot!("no_model", student(&["--student", "gpt-4", "--teacher", "expert"]));
+    insta::assert_snapshot!("no_form", bench.snapshot(&with(&["--student-form", "xml"])));
+    insta::assert_snapshot!("no_schedule", bench.snapshot(&with(&["--beta", "2"])));
+    insta::assert_snapshot!("no_filter", bench.snapshot(&with(&["--no-label-filter", "sleepy"])));
+    insta::assert_snapshot!("both_mixings", bench.snapshot(&with(&["--beta", "1", "--prefix", "4"])));
+    insta::assert_snapshot!("nobody", bench.snapshot(&["collect", "--env", "quest"]));
+    assert!(!bench.path(".recoup").exists());
+}
+
+#[test]
+fn labels_become_rows_of_dagger() {
+    let bench = Bench::new();
+    scripted(&bench);
+    let round = [
+        "collect",
+        "--env",
+        "quest",
+        "--student",
+        "scripted:student.jsonl",
+        "--student-form",
+        "hermes",
+        "--teacher",
+        "expert",
+        "--beta",
+        "0.5",
+        "--tasks",
+        "12",
+        "--seed",
+        "7",
+        "--max-steps",
+        "8",
+        "--json",
+    ];
+    let done = bench.json(&round, 0);
+    let labels = &done["report"]["rounds"][0]["labels"];
+    assert!(labels["accepted"].as_u64().unwrap() > 20, "{labels}");
+    let rows = bench.json(&["export", "dagger", "--format", "trl", "--out", "rows", "--json"], 0);
+    // Executed labels of a run are one example, which this format writes turn by turn.
+    assert_eq!(rows["rows"], labels["accepted"], "{rows}");
+    let text = std::fs::read_to_string(bench.path("rows/dagger.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(first["completion"][0]["role"], "assistant", "{first}");
+    // A label that a filter holds back is no row.
+    let off = ["export", "dagger", "--format", "trl", "--out", "off", "--no-label-filter", "loop", "--json"];
+    assert!(bench.json(&off, 0)["rows"].as_u64() >= rows["rows"].as_u64());
+    assert_eq!(bench.output(&["verify"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_stopped_process_pays_for_no_turn_twice() {
+    let round = [
+        "collect",
+        "--env",
+        "quest",
+        "--student",
+        "scripted:student.jsonl",
+        "--student-form",
+        "hermes",
+        "--teacher",
+        "expert",
+        "--beta",
+        "0.2",
+        "--tasks",
+        "4",
+        "--seed",
+        "7",
+        "--max-steps",
+        "6",
+        "--threads",
+        "1",
+    ];
+    let ended = |bench: &Bench| {
+        let rows = bench.json_lines(&["ls", "--json", "--all"]);
+        let labels: Vec<Value> = rows
+            .iter()
+            .map(|row| {
+                let shown = bench.json(&["show", row["id"].as_str().unwrap(), "--json"], 0);
+                let verdicts = shown["verdicts"].as_array().unwrap().iter();
+                let mut labels: Vec<String> = verdicts
+                    .filter(|it| it["content"].get("state_label").is_some())
+                    .map(|it| it["id"].to_string())
+                    .collect();
+                labels.sort();
+                json!(labels)
+            })
+            .collect();
+        (rows, labels)
+    };
+    let undisturbed = Bench::new();
+    scripted(&undisturbed);
+    assert_eq!(undisturbed.output(&round).status.code(), Some(0));
+    let asked = |output: &std::process::Output| -> (u64, u64) {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let line = text.lines().find(|line| line.contains(" answered, ")).unwrap_or_default().to_owned();
+        let numbers: Vec<u64> =
+            line.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok()).collect();
+        (numbers[0], numbers[1])
+    };
+    // Killed once its first answer is kept, before its runs are stored, and between the runs and their labels.
+    for point in ["after-reply", "before-import", "after-import", "before-verdicts"] {
+        let bench = Bench::new();
+        scripted(&bench);
+        let stopped = bench.output(&[&round[..], &["--stop-at", point]].concat());
+        assert_eq!(stopped.status.code(), None, "{point}: {}", bench.render(&stopped));
+        let again = bench.output(&round);
+        assert_eq!(again.status.code(), Some(0), "{point}: {}", bench.render(&again));
+        let (new, kept) = asked(&again);
+        match point {
+            "after-reply" => assert!(kept >= 1 && new > 0, "{point}: {new} new, {kept} kept"),
+            _ => assert!(new == 0 && kept > 0, "{point}: {new} new, {kept} kept"),
+        }
+        assert_eq!(ended(&bench), ended(&undisturbed), "{point}");
+        assert_eq!(bench.output(&["verify"]).status.code(), Some(0));
+    }
+}
+
+#[test]
+fn a_teacher_that_is_down_stops_the_round() {
+    let server = FaultServer::start(|_, _| Fault::status(400, r#"{"error":{"message":"no such model"}}"#));
+    let bench = Bench::new();
+    let teacher = server.model("wise");
+    let round = [
+        "collect",
+        "--env",
+        "quest",
+        "--student",
+        "random",
+        "--teacher",
+        &teacher,
+        "--tasks",
+        "6",
+        "--seed",
+        "7",
+    ];
+    let output = bench.output(&round);
+    assert_eq!(output.status.code(), Some(2), "{}", bench.render(&output));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("the teacher failed") && text.contains("no such model"), "{text}");
+    assert!(text.contains("hint: the same command goes on from there"), "{text}");
+    let json = bench.output(&[&round[..], &["--json"]].concat());
+    let last = String::from_utf8_lossy(&json.stdout).lines().last().unwrap_or_default().to_owned();
+    let failed: Value = serde_json::from_str(&last).unwrap();
+    assert_eq!(failed["error"]["code"], "teacher-failed");
+}

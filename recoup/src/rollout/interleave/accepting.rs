@@ -1,0 +1,49 @@
+//! Accepting: which labels are learned from. A project's settings say so, by the names of filters.
+
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::{LabelMark, StateLabel};
+
+/// What a project chooses about labels of visited states.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct LabelSettings {
+    /// Filters that hold back no label; all others do.
+    pub off: Vec<LabelMark>,
+    /// Whether a label must have passed when it was executed and continued by the teacher.
+    pub verified: bool,
+    /// Whether a teacher's reasoning is learned too.
+    pub teacher_reasoning: bool,
+    /// Which rounds count.
+    pub aggregate: Aggregate,
+}
+
+/// Which rounds of collection count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Aggregate {
+    /// Every round: what DAgger learns from.
+    #[default]
+    All,
+    /// The latest one in the project.
+    Latest,
+}
+
+impl LabelSettings {
+    /// The name of the filter that is no mark: a label must have been executed and passed.
+    pub const VERIFIED: &'static str = "verified";
+
+    /// Whether nothing was chosen.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a label is learned from.
+    pub fn accepts(&self, label: &StateLabel) -> bool {
+        label.action.is_some()
+            && label.marks.iter().all(|mark| self.off.contains(mark))
+            && (!self.verified || label.verified == Some(true))
+    }
+}
