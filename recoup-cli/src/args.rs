@@ -375,11 +375,14 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     /// Files, folders, globs, archives (`.gz`, `.zst`, `.zip`), or `-` for standard input
-    #[arg(required_unless_present = "formats", value_name = "PATH")]
+    #[arg(required_unless_present_any = ["formats", "map_template"], value_name = "PATH")]
     pub paths: Vec<String>,
     /// List the formats that can be read, and stop
     #[arg(long)]
     pub formats: bool,
+    /// Print a mapping file to start from, and stop
+    #[arg(long)]
+    pub map_template: bool,
     #[command(flatten)]
     pub outcomes: OutcomeArgs,
     #[command(flatten)]
@@ -387,11 +390,33 @@ pub(crate) struct ImportArgs {
     /// Show what would be imported, and stop
     #[arg(long)]
     pub dry_run: bool,
+    /// Say who would take each file and why, what it would give and what would be lost, and stop
+    #[arg(long, conflicts_with = "dry_run")]
+    pub explain: bool,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+/// Following a folder.
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Follow the folders and import what is new or has grown, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["dry_run", "explain"], help_heading = "Watching")]
+    pub watch: bool,
+    /// Time between two looks; a file is read when it has not changed for as long
+    #[arg(long, requires = "watch", value_name = "TIME", value_parser = humantime::parse_duration, default_value = "2s", help_heading = "Watching")]
+    pub interval: Duration,
+    /// Time after which to end [default: never]
+    #[arg(long = "for", requires = "watch", value_name = "TIME", value_parser = humantime::parse_duration, help_heading = "Watching")]
+    pub during: Option<Duration>,
 }
 
 /// How outcomes are read or attached.
 #[derive(Debug, Default, Args)]
 pub(crate) struct OutcomeArgs {
+    /// Mapping file that says how logs of your own become runs (`recoup import --map-template` prints one)
+    #[arg(long, value_name = "FILE")]
+    pub map: Option<PathBuf>,
     /// CSV or JSONL with outcomes by trajectory, session or task id
     #[arg(long, value_name = "FILE")]
     pub outcomes: Option<PathBuf>,

@@ -4,7 +4,7 @@
 //! Messages go to standard error as the cause, then `hint: …`; with `--json` the same stands on the
 //! last line of standard output.
 
-use std::fmt;
+use std::{fmt, io};
 
 use recoup::answers::{Failed, Origin, Problem};
 use recoup::environments::EnvironmentError;
@@ -130,6 +130,9 @@ impl From<PipelineError> for Failure {
             PipelineError::UnknownLicence { .. } => Self::user(error.to_string())
                 .code("unknown-licence")
                 .hint("leave them out with `--skip-unknown`, or `recoup forget` them and import them again with `--licence NAME`"),
+            PipelineError::NothingLeft => Self::user(error.to_string())
+                .code("nothing-left")
+                .hint("`recoup ls` lists the runs; those of unknown licence are left out with `--skip-unknown`"),
             PipelineError::Foreign { .. } => Self::user(error.to_string())
                 .code("foreign-file")
                 .hint("name another folder with `--out DIR`, or move the file away"),
@@ -137,11 +140,28 @@ impl From<PipelineError> for Failure {
                 origin: Origin::Machine,
                 code: "io",
                 message: chain(&error),
-                hint: None,
+                hint: place_hint(&error),
                 retryable: true,
             },
         }
     }
+}
+
+/// What to do about a place that cannot be written.
+fn place_hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let kind = causes.find_map(|cause| cause.downcast_ref::<io::Error>())?.kind();
+    let hint = match kind {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            "something else stands there: name another folder with `--out DIR`"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "name a folder that you may write with `--out DIR`"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room and run it again",
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 impl From<CollectError> for Failure {

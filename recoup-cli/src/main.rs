@@ -4,6 +4,7 @@ mod args;
 mod clock;
 mod commands;
 mod failure;
+mod interrupt;
 mod models;
 mod printer;
 mod proxy;
@@ -33,7 +34,10 @@ enum Ended {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return misunderstood(&error),
+    };
     #[cfg(debug_assertions)]
     if let Some(wanted) = arguments.global.stop_at {
         recoup::failpoint::watch(move |point, side| {
@@ -54,6 +58,19 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Says why the command line makes no sense, to a program as well; or what was asked for with `--help`.
+fn misunderstood(error: &clap::Error) -> ExitCode {
+    // Where it cannot be said, nobody listens.
+    let _ = error.print();
+    if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+        let text = error.render().to_string();
+        let said = text.strip_prefix("error: ").unwrap_or(&text);
+        let message = said.split("\n\n").next().unwrap_or_default();
+        Printer::json_only().json(&Failure::user(message).answer());
+    }
+    ExitCode::from(error.exit_code() as u8)
 }
 
 fn run(arguments: &Arguments, printer: Printer) -> Result<Ended, Failure> {

@@ -15,6 +15,7 @@ use recoup::models::{
     ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError, ProviderBatch, ResponsesModel,
     Rules, ScriptFile, Secret, SpecError, Wire,
 };
+use recoup::pipeline::Meter;
 use recoup::store::Store;
 
 use crate::args::SpendArgs;
@@ -54,6 +55,13 @@ impl Keyless {
 }
 
 impl Models {
+    /// What the ledger says so far.
+    pub(crate) fn meter(&self) -> Meter {
+        let (calls, cached) = self.asking.ledger().calls();
+        let costs = self.asking.ledger().lines().into_iter().map(|line| line.cost_usd);
+        Meter { calls, cached, cost_usd: costs.sum::<Option<f64>>() }
+    }
+
     /// Opens models by name. With a project, answers are kept in it and never paid for twice, and answers that
     /// providers have finished since the last time are collected.
     pub(crate) fn open(

@@ -53,6 +53,11 @@ impl Printer {
         Self { json: global.json, quiet: global.quiet, colors }
     }
 
+    /// A printer for a program whose flags are not known.
+    pub(crate) fn json_only() -> Self {
+        Self { json: true, quiet: true, colors: false }
+    }
+
     /// True when standard output is for programs.
     pub(crate) fn is_json(self) -> bool {
         self.json

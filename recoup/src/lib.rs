@@ -44,6 +44,7 @@ mod calendar;
 pub mod canonical;
 pub mod deduplication;
 pub mod failpoint;
+mod fence;
 pub mod id;
 pub mod json;
 mod parallel;

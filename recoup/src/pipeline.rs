@@ -12,6 +12,7 @@
 mod attribution;
 mod diagnose;
 mod due;
+mod explain;
 mod export;
 mod import;
 mod inject;
@@ -19,6 +20,7 @@ mod judge;
 mod labelled;
 mod outcomes;
 mod outlets;
+mod patience;
 mod relabel;
 #[cfg(feature = "parquet")]
 mod release;
@@ -35,6 +37,7 @@ use std::path::Path;
 
 pub use self::attribution::{AttributionConfig, FlipAgreement, attribution, flip_agreement};
 pub use self::diagnose::{Diagnosing, diagnose};
+pub use self::explain::{Explanation, Near, Recognized, Seen, explain};
 pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
 pub use self::inject::{Injecting, inject};
@@ -54,17 +57,20 @@ pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
 pub use self::worlds::Opener;
 use crate::exporters::ExportError;
-use crate::importers::{SinkError, Source, SourceProblem};
+use crate::importers::{Importer, SinkError, Source, SourceProblem};
 use crate::reporter::Reporter;
 use crate::store::{Store, StoreError};
 
 /// What the caller decides about a run of the pipeline.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PipelineConfig<'a> {
     /// The caller's clock, in RFC 3339.
     pub now: &'a str,
     /// Threads to use.
     pub threads: usize,
+    /// Who may read files, the first that recognizes one: [`IMPORTERS`](crate::importers::IMPORTERS), perhaps
+    /// with importers of one's own before them.
+    pub importers: &'a [&'a dyn Importer],
     /// Outcomes from elsewhere.
     pub outcomes: &'a [OutcomeLine],
     /// Whether runs without an outcome count as failures.
@@ -112,6 +118,9 @@ pub enum PipelineError {
         /// The first of them.
         example: crate::id::TrajectoryId,
     },
+    /// A release would hold no run.
+    #[error("there is no run to release")]
+    NothingLeft,
     /// A file or folder could not be written.
     #[error("cannot write {}", path.display())]
     Io {

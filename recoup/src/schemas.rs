@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::answers::{
     Blind, CollectPlan, Collected, Exported, ExportedRows, ExportedTasks, Failed, Formats, Found, Labelled,
-    Listed, ModelAnswer, NumberedAnswer, Played, Proxied, Proxying, Questioned, ReplayPlanned, Replayed,
-    Reviewed, RoundCollected, RoundPlan, Serving, Shown,
+    Listed, Look, ModelAnswer, NumberedAnswer, Played, Proxied, Proxying, Questioned, ReplayPlanned,
+    Replayed, Reviewed, RoundCollected, RoundPlan, Serving, Shown, Watched,
 };
 use crate::artifact::{Artifact, Body, pretty};
 use crate::evaluation::attribution::Attribution;
@@ -21,7 +21,7 @@ use crate::id::Hash;
 use crate::json::Json;
 use crate::models::Estimate;
 use crate::pipeline::{
-    AtifExport, ContentSettings, Diagnosing, FlipAgreement, Injecting, Relabeling, Summary,
+    AtifExport, ContentSettings, Diagnosing, Explanation, FlipAgreement, Injecting, Relabeling, Summary,
 };
 use crate::report::Report;
 use crate::store::{ForgetReport, GcReport, Row, Stats, VerifyReport};
@@ -109,6 +109,9 @@ fn the_schemas_are_those_of_the_types() {
         ("estimate", artifact::<Estimate>()),
         ("row", schema::<Row>()),
         ("found", schema::<Found<'_>>()),
+        ("explanation", schema::<Explanation>()),
+        ("look", schema::<Look<'_>>()),
+        ("watched", artifact::<Watched>()),
         ("error", schema::<Failed<'_>>()),
     ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas");

@@ -31,6 +31,17 @@ impl Loss {
     }
 }
 
+/// A loss, with how often it occurred.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CountedLoss {
+    /// What was lost.
+    #[serde(flatten)]
+    pub loss: Loss,
+    /// How often.
+    pub count: u64,
+}
+
 /// A record that could not be read. Its bytes stay where they are; the rest of the file goes on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

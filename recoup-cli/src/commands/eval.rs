@@ -43,7 +43,8 @@ fn attribution(flags: &AttributionArgs, settings: &Settings, printer: Printer) -
         None => project::create_or_open(settings)?,
     };
     let now = now();
-    let config = input.config(&now, settings, Path::new(""));
+    let importers = input.importers();
+    let config = input.config(&now, settings, Path::new(""), &importers);
     let mut progress = printer.progress();
     let imported =
         pipeline::import(&mut store, &input.sources, input.problems.clone(), &config, &mut progress)?;

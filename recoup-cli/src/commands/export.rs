@@ -61,7 +61,9 @@ fn views_and_ids(words: &[String]) -> Result<(Vec<&'static dyn View>, Vec<String
     let (mut views, mut ids) = (Vec::new(), Vec::new());
     for word in words {
         if let Some(view) = VIEWS.iter().find(|view| view.name() == word) {
-            views.push(*view);
+            if !views.iter().any(|known: &&dyn View| known.name() == view.name()) {
+                views.push(*view);
+            }
         } else if word.chars().all(|digit| digit.is_ascii_hexdigit()) {
             ids.push(word.clone());
         } else {
@@ -166,8 +168,17 @@ fn say(manifest: &Manifest, flags: &ExportArgs, printer: Printer) {
     for (reason, count) in manifest.excluded.iter().chain(&manifest.refused) {
         printer.note(format_args!("  {count} × {reason}"));
     }
-    if manifest.rows == 0 && manifest.refused.contains_key("weight-not-carried") {
+    if manifest.rows > 0 || manifest.refused.is_empty() {
+        return;
+    }
+    if manifest.refused.contains_key("weight-not-carried") {
         printer.note("  this format carries no weights: `--resample` draws rows by weight, `--format parquet` keeps them");
+    } else {
+        printer.warn(format_args!(
+            "`{}` in the format `{}` came to nothing: `--format trl` takes the form that fits a view, `--format \
+             parquet` every one",
+            manifest.view, flags.format
+        ));
     }
 }
 

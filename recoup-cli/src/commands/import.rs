@@ -1,13 +1,21 @@
 //! `recoup import`: reads runs into the project.
 
+mod explain;
+mod map;
+mod watch;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recoup::answers::{Formats, Found};
 use recoup::artifact::Artifact;
-use recoup::importers::{IMPORTERS, ImportOptions, Source, SourceProblem, detect, sources_from_paths};
+use recoup::importers::mapped::Mapping;
+use recoup::importers::{
+    IMPORTERS, ImportOptions, Importer, Source, SourceProblem, detect_among, wanted_sources,
+};
 use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig, Selection, Summary};
+use recoup::store::Store;
 
 use super::project;
 use crate::Ended;
@@ -31,18 +39,26 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
         }
         return Ok(Ended::Done);
     }
+    if flags.map_template {
+        printer.line(map::TEMPLATE.trim_end());
+        return Ok(Ended::Done);
+    }
+    if flags.watch.watch {
+        return watch::watch(flags, settings, printer);
+    }
     let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
+    if flags.explain {
+        return Ok(explain::explain(&input, printer));
+    }
     if flags.dry_run {
         dry_run(&input, printer);
         return Ok(Ended::Done);
     }
     input.require_runs()?;
-    let mut store = project::create_or_open(settings)?;
-    if settings.is_split_strict(&flags.split) {
-        store.make_split_strict()?;
-    }
+    let mut store = open_store(flags, settings)?;
     let now = now();
-    let config = input.config(&now, settings, Path::new(""));
+    let importers = input.importers();
+    let config = input.config(&now, settings, Path::new(""), &importers);
     let mut progress = printer.progress();
     let imported =
         pipeline::import(&mut store, &input.sources, input.problems.clone(), &config, &mut progress)?;
@@ -54,7 +70,17 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
         say_imported(&summary, printer);
     }
     say_problems(&imported, printer);
+    input.say_unmatched(&imported, printer);
     Ok(ended(&imported))
+}
+
+/// The project, with the split that the flags ask for.
+fn open_store(flags: &ImportArgs, settings: &Settings) -> Result<Store, Failure> {
+    let mut store = project::create_or_open(settings)?;
+    if settings.is_split_strict(&flags.split) {
+        store.make_split_strict()?;
+    }
+    Ok(store)
 }
 
 /// What the user named, opened, and how to read it.
@@ -64,6 +90,7 @@ pub(crate) struct Input {
     /// Paths that did not become sources.
     pub problems: Vec<SourceProblem>,
     options: Arc<ImportOptions>,
+    mapping: Option<(PathBuf, Mapping)>,
     outcomes: Vec<OutcomeLine>,
     assume_failure: bool,
 }
@@ -71,28 +98,68 @@ pub(crate) struct Input {
 impl Input {
     /// Opens paths (`-` for standard input) and the outcome file.
     pub(crate) fn open(paths: &[String], flags: &OutcomeArgs, settings: &Settings) -> Result<Self, Failure> {
-        let options = settings.import_options(flags);
-        let outcomes = match &flags.outcomes {
-            None => Vec::new(),
-            Some(path) => outcome_lines(path, options.scoring.success_at)?,
-        };
+        let mut input = Self::unopened(flags, settings)?;
         let (stdin, named): (Vec<String>, Vec<String>) = paths.iter().cloned().partition(|path| path == "-");
-        let (mut sources, mut problems) = sources_from_paths(&named, &options);
-        let own = own_folders(settings);
-        sources.retain(|source| !lies_in(source, &own));
+        input.find(&named, settings, &mut |_| true);
         if !stdin.is_empty() {
-            let source = Source::from_reader("-", std::io::stdin().lock(), options.clone())
+            let source = Source::from_reader("-", std::io::stdin().lock(), input.options.clone())
                 .map_err(|error| Failure::machine("cannot read standard input", &error))?;
             let unpacked = source.unpacked();
             let (members, bad) =
                 unpacked.map_err(|error| Failure::machine("cannot read standard input", &error))?;
-            sources.extend(members);
-            problems.extend(bad);
+            input.sources.extend(members);
+            input.problems.extend(bad);
         }
-        if let Some(missing) = problems.iter().find(|problem| problem.code == "not-found") {
-            return Err(Failure::user(format!("`{}`: {}", missing.uri, missing.reason)).code("not-found"));
+        input.require_paths()?;
+        Ok(input)
+    }
+
+    /// How to read, without anything to read yet.
+    fn unopened(flags: &OutcomeArgs, settings: &Settings) -> Result<Self, Failure> {
+        let options = settings.import_options(flags);
+        let mapping = match &flags.map {
+            Some(path) => Some((path.clone(), map::read(path)?)),
+            None => None,
+        };
+        let outcomes = match &flags.outcomes {
+            None => Vec::new(),
+            Some(path) => outcome_lines(path, options.scoring.success_at)?,
+        };
+        let (sources, problems) = (Vec::new(), Vec::new());
+        Ok(Self { sources, problems, options, mapping, outcomes, assume_failure: flags.assume.is_some() })
+    }
+
+    /// Puts the wanted files beneath the paths in place of what was there; what recoup wrote is none.
+    fn find(&mut self, paths: &[String], settings: &Settings, wanted: &mut dyn FnMut(&Path) -> bool) {
+        (self.sources, self.problems) = wanted_sources(paths, &self.options, wanted);
+        let own = own_folders(settings);
+        self.sources.retain(|source| !lies_in(source, &own));
+    }
+
+    /// Stops where a path leads nowhere.
+    fn require_paths(&self) -> Result<(), Failure> {
+        match self.problems.iter().find(|problem| problem.code == "not-found") {
+            Some(missing) => {
+                let message = format!("`{}`: {}", missing.uri, missing.reason);
+                Err(Failure::user(message).code("not-found"))
+            }
+            None => Ok(()),
         }
-        Ok(Self { sources, problems, options, outcomes, assume_failure: flags.assume.is_some() })
+    }
+
+    /// Who may read the files: the mapping that the user gave comes first.
+    pub(crate) fn importers(&self) -> Vec<&dyn Importer> {
+        let own = self.mapping.iter().map(|(_, mapping)| mapping as &dyn Importer);
+        own.chain(IMPORTERS.iter().copied()).collect()
+    }
+
+    /// Warns where a mapping was given and read nothing.
+    pub(crate) fn say_unmatched(&self, imported: &Imported, printer: Printer) {
+        if let Some((path, mapping)) = &self.mapping
+            && !imported.files.contains_key(mapping.format())
+        {
+            printer.warn(format_args!("no file has what the mapping `{}` looks for", path.display()));
+        }
     }
 
     /// The pipeline's configuration; `out` is where the main job writes.
@@ -101,9 +168,11 @@ impl Input {
         now: &'a str,
         settings: &'a Settings,
         out: &'a Path,
+        importers: &'a [&'a dyn Importer],
     ) -> PipelineConfig<'a> {
         PipelineConfig {
             now,
+            importers,
             threads: settings.threads,
             outcomes: &self.outcomes,
             assume_failure: self.assume_failure,
@@ -115,17 +184,26 @@ impl Input {
 
     /// Stops where no file is a trace, before a project is made.
     pub(crate) fn require_runs(&self) -> Result<(), Failure> {
+        let importers = self.importers();
         let mut readable = Vec::new();
         for source in &self.sources {
-            match detect(source) {
+            match detect_among(source, &importers) {
                 Ok(None) => {}
                 // A file that cannot be read is said later, with the others.
                 Ok(Some(_)) | Err(_) => return Ok(()),
             }
             readable.push(source.uri());
         }
-        let formats: Vec<&str> = IMPORTERS.iter().map(|importer| importer.format()).collect();
-        let hint = format!("recoup reads {}", formats.join(", "));
+        let hint = match &self.mapping {
+            Some((path, mapping)) => format!(
+                "the mapping `{}` looks for {}; `--explain` says what is there",
+                path.display(),
+                mapping.recognizes()
+            ),
+            None => "`recoup import --formats` lists what recoup reads, `recoup import --explain PATH` says what is there, \
+                     and `recoup import --map FILE` reads a format of your own"
+                .to_owned(),
+        };
         let message = match (readable.as_slice(), self.problems.as_slice()) {
             ([], [problem, ..]) => format!("`{}`: {}", problem.uri, problem.reason),
             ([], []) => "there is nothing to read".to_owned(),
@@ -160,8 +238,9 @@ fn outcome_lines(path: &Path, success_at: Option<f64>) -> Result<Vec<OutcomeLine
 }
 
 fn dry_run(input: &Input, printer: Printer) {
+    let importers = input.importers();
     for source in &input.sources {
-        let format = match detect(source) {
+        let format = match detect_among(source, &importers) {
             Ok(Some(importer)) => importer.format(),
             Ok(None) => "not a trace",
             Err(_) => "unreadable",

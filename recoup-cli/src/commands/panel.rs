@@ -4,7 +4,7 @@ use recoup::id::TrajectoryId;
 use recoup::judges::quality::{Quality, Share};
 use recoup::judges::{Judge, JudgeConfig, ModelJudge};
 use recoup::models::Estimate;
-use recoup::pipeline::{self, Diagnosing, JudgingPlan, Meter};
+use recoup::pipeline::{self, Diagnosing, JudgingPlan};
 use recoup::store::Store;
 
 use crate::Ended;
@@ -90,16 +90,10 @@ impl Panel {
         self.models.asking.models().iter().map(judge).collect()
     }
 
-    fn meter(&self) -> Meter {
-        let (calls, cached) = self.models.asking.ledger().calls();
-        let costs = self.models.asking.ledger().lines().into_iter().map(|line| line.cost_usd);
-        Meter { calls, cached, cost_usd: costs.sum::<Option<f64>>() }
-    }
-
     /// Hands a plan for these runs to `use_plan`.
     pub(super) fn with_plan<T>(&self, choice: Choice, use_plan: impl FnOnce(&JudgingPlan<'_>) -> T) -> T {
         let panel = |run: TrajectoryId, sample: u32| self.judges(run, sample);
-        let meter = || self.meter();
+        let meter = || self.models.meter();
         use_plan(&JudgingPlan {
             members: self.models.asking.models().iter().map(|model| model.identity().clone()).collect(),
             panel: &panel,

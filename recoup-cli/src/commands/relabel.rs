@@ -7,7 +7,7 @@ use recoup::hindsight::relabeler::Judges;
 use recoup::id::TrajectoryId;
 use recoup::judges::JudgeConfig;
 use recoup::models::{AskedModel, ChatModel, Estimate};
-use recoup::pipeline::{self, Asked, Meter, RelabelPlan, Relabeling, Verified};
+use recoup::pipeline::{self, Asked, RelabelPlan, Relabeling, Verified};
 use recoup::store::Store;
 
 use super::{environment, project};
@@ -36,7 +36,7 @@ pub(crate) fn relabel(flags: &RelabelArgs, settings: &Settings, printer: Printer
     let opener = |name: &str| known.open(name);
     let members = models.as_ref().map(|models| models.asking.models()).unwrap_or_default();
     let judges = |run: TrajectoryId| judges(members, &asked, run);
-    let meter = || models.as_ref().map(meter).unwrap_or_default();
+    let meter = || models.as_ref().map(Models::meter).unwrap_or_default();
     let plan = RelabelPlan {
         config: RelabelConfig { blind: flags.blind },
         only,
@@ -134,12 +134,6 @@ fn judges<'m>(members: &'m [Arc<AskedModel>], asked: &JudgeArgs, run: Trajectory
         window_tokens: asked.window.unwrap_or(JudgeConfig::default().window_tokens),
         answer_tokens: asked.max_answer.unwrap_or(JudgeConfig::default().answer_tokens),
     }
-}
-
-fn meter(models: &Models) -> Meter {
-    let (calls, cached) = models.asking.ledger().calls();
-    let costs = models.asking.ledger().lines().into_iter().map(|line| line.cost_usd);
-    Meter { calls, cached, cost_usd: costs.sum::<Option<f64>>() }
 }
 
 /// Says what relabeling will take, and whether to go on.

@@ -29,7 +29,8 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         store.make_split_strict()?;
     }
     let now = now();
-    let mut config = input.config(&now, settings, &settings.out);
+    let importers = input.importers();
+    let mut config = input.config(&now, settings, &settings.out, &importers);
     config.settings.selection = selection;
     let panel = Panel::open(&flags.judge, settings, &store, printer)?;
     let mut refused = None;
@@ -73,6 +74,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         say_done(&summary, settings, printer);
     }
     say_problems(&imported, printer);
+    input.say_unmatched(&imported, printer);
     say_left_out(&config.settings.selection, excluded.values(), printer);
     let judged = match (&panel, &judged) {
         (Some(panel), Some(judged)) => {

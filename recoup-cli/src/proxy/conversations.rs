@@ -536,7 +536,8 @@ mod tests {
         let first = [ask(&mut conversations, &["a?"]), ask(&mut conversations, &["a?"])];
         assert_ne!(first[0].id, first[1].id);
         first.iter().for_each(|place| answer(&mut conversations, place, 1, "yes"));
-        let second = [ask(&mut conversations, &["a?", "yes", "b?"]), ask(&mut conversations, &["a?", "yes", "b?"])];
+        let second =
+            [ask(&mut conversations, &["a?", "yes", "b?"]), ask(&mut conversations, &["a?", "yes", "b?"])];
         assert_ne!(second[0].id, second[1].id);
         assert_eq!([second[0].parent, second[1].parent], [Some(1), Some(1)]);
         assert_eq!([second[0].turn, second[1].turn], [1, 1]);

@@ -185,3 +185,13 @@ fn a_report_of_somebody_else_is_not_overwritten() {
         bench.write("runs.jsonl", chat_line("other", "t", Some(false), "no idea either"));
     }
 }
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_said_to_programs_too() {
+    let bench = Bench::new();
+    let answer = bench.json(&["ls", "--no-such-flag", "--json"], 2);
+    assert_eq!(answer["error"]["code"], "usage", "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("--no-such-flag"), "{answer}");
+    let help = bench.output(&["ls", "--help", "--json"]);
+    assert_eq!(help.status.code(), Some(0), "{}", bench.render(&help));
+}

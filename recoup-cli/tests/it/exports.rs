@@ -209,3 +209,46 @@ fn a_card_of_somebody_else_stays() {
     assert_eq!(output.status.code(), Some(2), "{}", bench.render(&output));
     assert_eq!(std::fs::read_to_string(bench.path("hf/README.md")).unwrap(), "# Mine\n");
 }
+
+#[test]
+fn a_view_named_twice_is_written_once() {
+    let bench = imported(&[calling("a", true, r#"{"id": "a"}"#, "one")]);
+    let lines = bench.json_lines(&[
+        "export",
+        "success_sft",
+        "success_sft",
+        "--format",
+        "trl",
+        "--out",
+        "rows",
+        "--json",
+    ]);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+}
+
+#[test]
+fn a_format_that_cannot_carry_a_view_is_said() {
+    let bench = imported(&[calling("a", true, r#"{"id": "a"}"#, "one")]);
+    insta::assert_snapshot!(bench.snapshot(&[
+        "export",
+        "success_sft",
+        "--format",
+        "trl-kto",
+        "--out",
+        "rows"
+    ]));
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_said_with_a_hint() {
+    let bench = imported(&[calling("a", true, r#"{"id": "a"}"#, "one")]);
+    bench.write("file", "mine");
+    let answer = bench.json(&["export", "success_sft", "--format", "trl", "--out", "file", "--json"], 2);
+    assert!(answer["error"]["hint"].as_str().unwrap().contains("--out"), "{answer}");
+    assert_eq!(std::fs::read(bench.path("file")).unwrap(), b"mine");
+    // A card of somebody else's is seen before anything is written.
+    bench.write("theirs/README.md", "# Mine");
+    let answer = bench.json(&["export", "success_sft", "--format", "hf", "--out", "theirs", "--json"], 2);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("card"), "{answer}");
+    assert!(!bench.path("theirs/data").exists());
+}

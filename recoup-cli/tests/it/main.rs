@@ -25,8 +25,12 @@ mod eval;
 /// Training rows, in every format.
 mod exports;
 
+/// Who would take a file, and why.
+mod explain;
 /// Importing: formats of input, outcomes from elsewhere, resuming.
 mod import;
+/// Logs of one's own, read as a mapping says.
+mod map;
 
 /// Runs re-executed in environments that are folders.
 #[cfg(unix)]
@@ -63,6 +67,9 @@ mod selection;
 
 /// The main job on the bundled examples and on the shared traces.
 mod run;
+
+/// Folders that are followed while they grow.
+mod watch;
 
 /// Files that are broken, hostile, or not there.
 mod bad_input;

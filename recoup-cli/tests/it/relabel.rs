@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, chat_line};
+use crate::fault_server::{Fault, FaultServer};
 
 /// A project with diagnosed runs of a policy that stops too early.
 fn stopped() -> Bench {
@@ -82,4 +83,36 @@ fn the_first_two_judges_of_the_settings_are_asked() {
     assert!(done["calls"].as_u64().unwrap() > 0, "{done}");
     let without = bench.json(&["relabel", "--limit", "2", "--no-judge", "--json"], 0);
     assert_eq!(without["calls"], 0, "{without}");
+}
+
+#[test]
+fn a_judge_that_refuses_every_question_is_not_asked_about_every_run() {
+    let bench = Bench::new();
+    let collect = ["collect", "--env", "desk", "--policy", "weak:ungrounded-id@0.9", "--tasks", "60"];
+    for arguments in [&collect[..], &["diagnose"]] {
+        let output = bench.output(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", bench.render(&output));
+    }
+    let server = FaultServer::start(|_, _| Fault::status(400, r#"{"error":{"message":"no such model"}}"#));
+    let model = server.model("gone");
+    let arguments = ["relabel", "--judge", &model, "--concurrency", "1", "--json"];
+    let done = bench.json(&arguments, 1);
+    assert_eq!(server.asked().len(), 16, "{done}");
+    let undecided: u64 = done["undecided"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    let by_environment = done["accepted"]["environment"].as_u64().unwrap();
+    assert_eq!(undecided + by_environment, done["new"].as_u64().unwrap(), "{done}");
+    assert!(undecided > 16, "{done}");
+}
+
+#[test]
+fn what_is_decided_is_not_in_the_estimate() {
+    let bench = stopped();
+    bench.write("one.jsonl", "{\"answer\":\"I do not know\"}\n".repeat(200));
+    let judged = ["relabel", "--judge", "scripted:one.jsonl", "--json"];
+    let before = bench.json(&[&judged[..], &["--dry-run"]].concat(), 0);
+    bench.json(&judged, 0);
+    let after = bench.json(&[&judged[..], &["--dry-run"]].concat(), 0);
+    let questions =
+        |estimate: &Value| estimate["requests"].as_u64().unwrap() + estimate["cached"].as_u64().unwrap();
+    assert!(questions(&before) > questions(&after), "{before} {after}");
 }

@@ -86,3 +86,13 @@ fn runs_of_unknown_licence_stay_out() {
     // Training rows may be made of them.
     assert_eq!(bench.output(&["export", "--format", "trl-messages", "--out", "rows"]).status.code(), Some(0));
 }
+
+#[test]
+fn a_release_of_nothing_is_refused() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", chat_line("chat", "sum", Some(false), "5"));
+    assert_eq!(bench.output(&["import", "runs.jsonl", "--licence", "unknown"]).status.code(), Some(0));
+    let answer = bench.json(&["release", "--skip-unknown", "--out", "out", "--json"], 2);
+    assert_eq!(answer["error"]["code"], "nothing-left", "{answer}");
+    assert!(!bench.path("out").exists());
+}

@@ -73,7 +73,11 @@ impl Contamination {
                 None => {}
                 Some(b'{' | b'"') => {
                     let row: Value = serde_json::from_str(line).map_err(|error| {
-                        ContaminationError::Json { line: index + 1, reason: error.to_string() }
+                        // A line is parsed alone: the parser's own number for it is always 1.
+                        let reason = error.to_string();
+                        let reason = reason.rsplit_once(" at line ").map_or(&*reason, |(reason, _)| reason);
+                        let reason = format!("{reason} at column {}", error.column());
+                        ContaminationError::Json { line: index + 1, reason }
                     })?;
                     list.row(&row);
                 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::Manifest;
 use crate::artifact::PRODUCER;
+use crate::fence::code;
 
 /// The card's file.
 pub(super) const CARD: &str = "README.md";
@@ -46,7 +47,7 @@ pub(super) fn card<'a>(views: impl Iterator<Item = &'a Manifest> + Clone) -> Str
     }
     _ = writeln!(out, "\n## Licences of the sources\n");
     for (licence, rows) in licences {
-        _ = writeln!(out, "* `{}`: {rows} rows", licence.replace('`', "'"));
+        _ = writeln!(out, "* {}: {rows} rows", code(&licence));
     }
     for manifest in views {
         details(&mut out, manifest);

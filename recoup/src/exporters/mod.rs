@@ -13,6 +13,7 @@ mod chat;
 mod check;
 #[cfg(feature = "parquet")]
 mod columns;
+mod hashed;
 mod hub;
 mod learned;
 mod llamafactory;
@@ -56,7 +57,7 @@ pub use self::trl_messages::TrlMessages;
 pub use self::trl_preference::TrlPreference;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
 pub use self::writer::{ExportError, ExportWriter};
-pub(crate) use self::writer::{PARTIAL, partial, place};
+pub(crate) use self::writer::{PARTIAL, place, replace};
 use crate::views::{Example, Objective, View};
 
 /// Writes one format of training rows.

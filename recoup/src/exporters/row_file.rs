@@ -1,17 +1,15 @@
 //! The file of rows while it is written: lines of JSON or columns, hashed on the way.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use super::Exporter;
 #[cfg(feature = "parquet")]
 use super::columns::ColumnFile;
-use super::writer::partial;
-use crate::id::hexadecimal;
+use super::hashed::Hashed;
 
 /// See the module.
 pub(super) enum RowFile {
@@ -23,7 +21,7 @@ pub(super) enum RowFile {
 impl RowFile {
     /// Begins a file beside the place that it will be renamed to.
     pub(super) fn create(folder: &Path, exporter: &dyn Exporter) -> io::Result<Self> {
-        let file = Hashed { file: BufWriter::new(partial(folder)?), hasher: Sha256::new() };
+        let file = Hashed::create(folder)?;
         #[cfg(feature = "parquet")]
         if exporter.is_columnar() {
             let columns = ColumnFile::new(file, exporter.shape()).map_err(io::Error::other)?;
@@ -48,30 +46,11 @@ impl RowFile {
 
     /// The whole file, and its SHA-256.
     pub(super) fn finish(self) -> io::Result<(NamedTempFile, String)> {
-        let Hashed { file, hasher } = match self {
+        let file = match self {
             Self::Lines(file) => file,
             #[cfg(feature = "parquet")]
             Self::Columns(file) => file.finish().map_err(io::Error::other)?,
         };
-        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        Ok((file, hexadecimal(&hasher.finalize())))
-    }
-}
-
-/// A file that knows the hash of what was written.
-pub(super) struct Hashed {
-    file: BufWriter<NamedTempFile>,
-    hasher: Sha256,
-}
-
-impl Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hasher.update(bytes.get(..written).unwrap_or_default());
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        file.finish()
     }
 }

@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::row_file::RowFile;
 use super::{Built, Exporter, Manifest, Training};
-use crate::artifact::Provenance;
+use crate::artifact::{Provenance, pretty};
 use crate::failpoint::{self, Failpoint};
 use crate::redaction::{Redacted, leftovers};
 use crate::views::{Deduplicator, Exclusion, Tally};
@@ -61,6 +61,10 @@ impl<'a> ExportWriter<'a> {
         config: Value,
     ) -> Result<Self, ExportError> {
         let exporter = training.exporter;
+        let manifest = Manifest::new(&training, provenance, config);
+        // Where something stands in the way of what comes last, nothing is begun.
+        let free = exporter.companions(folder, &manifest);
+        free.map_err(|source| ExportError::Io { path: folder.to_owned(), source })?;
         let rows_path = folder.join(exporter.file(training.view.name()));
         let rows = RowFile::create(folder, exporter);
         Ok(Self {
@@ -69,7 +73,7 @@ impl<'a> ExportWriter<'a> {
             rows: rows.map_err(|source| ExportError::Io { path: rows_path.clone(), source })?,
             rows_path,
             deduplicator: Deduplicator::default(),
-            manifest: Manifest::new(&training, provenance, config),
+            manifest,
         })
     }
 
@@ -163,22 +167,21 @@ impl<'a> ExportWriter<'a> {
             .map_err(|source| failed(&self.rows_path, source))?;
         for (name, text) in companions {
             let path = self.folder.join(name);
-            let written = partial(&self.folder).and_then(|mut file| {
-                file.write_all(text.as_bytes())?;
-                place(file, &path, Failpoint::Rows)
-            });
-            written.map_err(|source| failed(&path, source))?;
+            replace(&path, &text, Failpoint::Rows).map_err(|source| failed(&path, source))?;
             self.manifest.files.push(name.to_owned());
         }
         let path = self.folder.join(format!("{}.manifest.json", self.manifest.view));
-        let manifest = partial(&self.folder).and_then(|mut file| {
-            serde_json::to_writer_pretty(&mut file, &self.manifest)?;
-            file.write_all(b"\n")?;
-            place(file, &path, Failpoint::Manifest)
-        });
-        manifest.map_err(|source| failed(&path, source))?;
+        replace(&path, &pretty(&self.manifest), Failpoint::Manifest)
+            .map_err(|source| failed(&path, source))?;
         Ok(self.manifest)
     }
+}
+
+/// Writes beside the file and renames, so that a reader sees the old or the new one.
+pub(crate) fn replace(path: &Path, text: &str, point: Failpoint) -> io::Result<()> {
+    let mut file = partial(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    place(file, path, point)
 }
 
 /// Renames a whole file, so that a reader sees the old or the new one.

@@ -271,6 +271,11 @@ impl Relabeled {
         self.goals.last().filter(|goal| goal.accepted.is_some())
     }
 
+    /// What the accepted goal rests on.
+    pub(crate) fn rests_on(&self) -> Option<Evidence> {
+        Some(self.goals.last()?.accepted.as_ref()?.evidence)
+    }
+
     /// The goals as verdicts. An accepted one stands before those refused, and one that the environment passed
     /// before one that rules did. `model` names
     /// the models that were asked.

@@ -30,6 +30,10 @@ impl Importer for Adp {
         "adp"
     }
 
+    fn recognizes(&self) -> &'static str {
+        "rows with `id` and a `content` whose items name their `class_`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|row| {
             let item = row.get("content").and_then(Outline::first);

@@ -23,6 +23,10 @@ impl Importer for AgentRx {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "labels with `trajectory_id`, `root_cause` and `failures`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             record.has_all(&["trajectory_id", "root_cause"])

@@ -20,7 +20,7 @@ use super::object::{Object, missing};
 use super::openai_chat::{emit_losses, tools};
 use super::slice::{self, RawRecord, Stop};
 use super::value::{is_array, is_object};
-use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, row};
+use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, harbor, row};
 use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{Agent, Harness, Outcome, Tool, Trajectory};
@@ -40,6 +40,10 @@ impl Importer for Atif {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "documents with `schema_version` ATIF-v1 and `steps`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             let version = record.get("schema_version").and_then(Outline::as_str);
@@ -49,6 +53,10 @@ impl Importer for Atif {
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        if harbor::is_trials_own(source) {
+            // The trial reads it, and knows its task and outcome.
+            return Ok(());
+        }
         let layout = Probe::read(source)?.layout();
         let scoring = &source.options().scoring;
         slice::each(source, layout, sink, |record, sink| read(record, scoring, sink))
@@ -57,13 +65,29 @@ impl Importer for Atif {
 
 /// Reads a document and the subagents embedded in it, the parent first.
 fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut pending = vec![(record.parse::<&RawValue>()?, None::<String>, 0)];
-    let mut part = 0;
+    let mut losses = BTreeSet::new();
+    let runs = documents(record.parse()?, &record.sha256, scoring, &mut losses)?;
+    emit_losses(losses, sink)?;
+    for (part, (run, native)) in (0..).zip(runs) {
+        record.emit(sink, run, native, Vec::new(), part)?;
+    }
+    Ok(())
+}
+
+/// The runs of a document: its own and those of the subagents embedded in it, the parent first, each
+/// with the id it has there. `name` stands for the id of a parent that has none.
+pub(super) fn documents(
+    raw: &RawValue,
+    name: &str,
+    scoring: &Scoring,
+    losses: &mut BTreeSet<Loss>,
+) -> Result<Vec<(Trajectory, Option<String>)>, RecordError> {
+    let mut pending = vec![(raw, None::<String>, 0)];
+    let mut runs = Vec::new();
     while let Some((raw, parent, depth)) = pending.pop() {
-        let mut losses = BTreeSet::new();
         let mut root = Object::parse(raw, "trajectory")?;
         let subagents = root.list("subagent_trajectories");
-        let (mut run, native) = document(root, scoring, &mut losses)?;
+        let (mut run, native) = document(root, scoring, losses)?;
         let native = native.map(|native| match &parent {
             Some(parent) => format!("{parent}/{native}"),
             None => native,
@@ -75,18 +99,16 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
             let count = Json::from_foreign(&subagents.len().to_string());
             run.extra.insert("subagent_trajectories".to_owned(), count);
             if depth < SUBAGENT_DEPTH_MAX {
-                let name = native.clone().unwrap_or_else(|| record.sha256.clone());
+                let name = native.clone().unwrap_or_else(|| name.to_owned());
                 pending.extend(subagents.into_iter().rev().map(|raw| (raw, Some(name.clone()), depth + 1)));
             } else {
                 let reason = "subagents nested too deeply are not followed";
                 losses.insert(Loss::new(FORMAT, "subagent_trajectories", reason));
             }
         }
-        emit_losses(losses, sink)?;
-        record.emit(sink, run, native, Vec::new(), part)?;
-        part += 1;
+        runs.push((run, native));
     }
-    Ok(())
+    Ok(runs)
 }
 
 /// One document without its subagents, and the id it gives the run.

@@ -9,8 +9,10 @@ mod message;
 mod model_event;
 mod sample;
 mod score;
+mod scout;
 
 use self::log::Log;
+pub(super) use self::scout::InspectScout;
 use super::slice::{self, Layout};
 use super::source::Members;
 use super::{Event, ImportError, Importer, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source};
@@ -26,6 +28,10 @@ pub(super) struct Inspect;
 impl Importer for Inspect {
     fn format(&self) -> &'static str {
         FORMAT
+    }
+
+    fn recognizes(&self) -> &'static str {
+        "an evaluation log with `version`, `status` and `eval`, or a zip archive with one member a sample"
     }
 
     fn detect(&self, probe: &Probe) -> bool {

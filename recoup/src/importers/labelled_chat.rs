@@ -39,6 +39,10 @@ impl Importer for LabelledChat {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "rows with `messages` and a label such as `mistake_step` or `error_step`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             let labelled = |record: &Outline| STEPS.iter().any(|key| record.get(key).is_some());

@@ -28,6 +28,10 @@ impl Importer for MiniSweAgent {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "a run with `messages` and `info` of mini-swe-agent, or an array of messages with its prompt"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         match probe.shape {
             Shape::Array => is_bare(probe),

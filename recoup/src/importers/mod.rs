@@ -14,6 +14,7 @@ pub(crate) mod data_url;
 mod dialect;
 mod function_call;
 mod harness_message;
+mod histories;
 mod instance;
 mod object;
 mod probe;
@@ -23,27 +24,43 @@ mod scoring;
 mod sink;
 pub mod slice;
 mod source;
+mod table;
 mod value;
 
 mod adp;
+mod agenterrorbench;
 mod agentrx;
+mod anthropic_messages;
 pub(crate) mod atif;
+mod bfcl;
 mod claude_code;
 mod codex;
+mod gemini;
+mod harbor;
 mod inspect;
 mod labelled_chat;
+pub mod mapped;
 mod mini_swe_agent;
 mod nebius;
+mod nemo_gym;
 mod openai_chat;
+mod openai_responses;
 mod openhands;
+mod openhands_v1;
 mod react_text;
 pub mod recoup_proxy;
 mod reflexion;
 mod sharegpt;
+mod spans;
 mod swe_agent;
 mod tau2;
 mod tau_bench;
+mod terminal_bench;
 mod toolbench;
+mod tracertraj;
+mod trail;
+mod trajerrbench;
+mod verifiers;
 mod webvoyager;
 mod who_and_when;
 
@@ -53,14 +70,19 @@ pub use self::probe::{Outline, Probe, Shape};
 pub use self::scoring::Scoring;
 pub use self::sink::{Event, LooseLabel, Sink, SinkError};
 pub use self::slice::{Layout, RawRecord, RecordError};
-pub use self::source::{ImportOptions, Source, SourceProblem, sources_from_paths};
+pub use self::source::{ImportOptions, Source, SourceProblem, sources_from_paths, wanted_sources};
 #[cfg(doc)]
 use crate::warning::{Loss, Quarantine};
 
 /// Reads one format.
 pub trait Importer: Sync {
     /// The format's name in records and on the command line (`tau-bench`).
-    fn format(&self) -> &'static str;
+    fn format(&self) -> &str;
+
+    /// What tells its files, as one phrase: how the records look, with the keys that decide in
+    /// backticks. It is what `import --explain` gives as the reason, and what it compares a file with
+    /// that no format takes.
+    fn recognizes(&self) -> &str;
 
     /// Whether a file is of this format, from its first bytes.
     fn detect(&self, probe: &Probe) -> bool;
@@ -71,19 +93,49 @@ pub trait Importer: Sync {
     /// When the file cannot be read at all or the sink fails; a record that cannot be read is an
     /// event, not an error.
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError>;
+
+    /// Whether a run of this format may be spread over several files.
+    fn joins_files(&self) -> bool {
+        false
+    }
+
+    /// Reads every run of files of this format that were named together.
+    ///
+    /// # Errors
+    /// As [`Importer::import`].
+    fn import_together(&self, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
+        sources.iter().try_for_each(|source| self.import(source, sink))
+    }
 }
 
 /// Every format, the most particular first: the first that recognizes a file reads it.
 pub const IMPORTERS: &[&dyn Importer] = &[
     &recoup_proxy::RecoupProxy,
     &inspect::Inspect,
+    &spans::OpenInference,
+    &spans::OtelGenAi,
+    &spans::Langfuse,
+    &inspect::InspectScout,
+    &harbor::Harbor,
+    &terminal_bench::TerminalBench,
+    &nemo_gym::NemoGym,
+    &verifiers::Verifiers,
+    &bfcl::Bfcl,
+    &spans::LangSmith,
+    &spans::MlFlow,
+    &spans::OpenAiAgents,
     &tau2::Tau2,
     &tau_bench::TauBench,
     &agentrx::AgentRx,
+    &agenterrorbench::AgentErrorBench,
+    &trajerrbench::TrajErrBench,
+    &trail::Trail,
+    &tracertraj::TracerTraj,
     &who_and_when::WhoAndWhen,
     &toolbench::ToolBench,
     &atif::Atif,
     &swe_agent::SweAgent,
+    &openhands_v1::OpenHandsV1,
     &openhands::OpenHands,
     &nebius::Nebius,
     &adp::Adp,
@@ -91,6 +143,9 @@ pub const IMPORTERS: &[&dyn Importer] = &[
     &codex::Codex,
     &claude_code::ClaudeCode,
     &webvoyager::WebVoyager,
+    &gemini::Gemini,
+    &openai_responses::OpenAiResponses,
+    &anthropic_messages::AnthropicMessages,
     &labelled_chat::LabelledChat,
     &mini_swe_agent::MiniSweAgent,
     &sharegpt::ShareGpt,
@@ -141,8 +196,19 @@ impl ImportError {
 /// # Errors
 /// When the file cannot be read, is text in an encoding other than UTF-8 or a broken archive.
 pub fn detect(source: &Source) -> Result<Option<&'static dyn Importer>, ImportError> {
+    detect_among(source, IMPORTERS)
+}
+
+/// As [`detect`], among these importers: [`IMPORTERS`], perhaps with importers of one's own before them.
+///
+/// # Errors
+/// As [`detect`].
+pub fn detect_among<'a>(
+    source: &Source,
+    importers: &[&'a dyn Importer],
+) -> Result<Option<&'a dyn Importer>, ImportError> {
     let probe = Probe::read(source)?;
-    let found = IMPORTERS.iter().copied().find(|importer| importer.detect(&probe));
+    let found = importers.iter().copied().find(|importer| importer.detect(&probe));
     let extension = source.name().rsplit_once('.').map(|(_, extension)| extension);
     if found.is_none() && (probe.shape == Shape::Zip || extension == Some("eval")) {
         // No trace, unless it cannot be opened: then nobody can say.

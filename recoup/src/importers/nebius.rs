@@ -24,6 +24,10 @@ impl Importer for Nebius {
         "nebius"
     }
 
+    fn recognizes(&self) -> &'static str {
+        "rows with `instance_id`, `target` and a `trajectory` of turns that have `role`, `text` and `mask`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|row| {
             let turn = row.get("trajectory").and_then(Outline::first);

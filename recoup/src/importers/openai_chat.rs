@@ -15,7 +15,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-pub(super) use self::tools::tools;
+pub(super) use self::tools::{tool, tools};
 use super::dialect::push_messages;
 use super::object::{Object, Text, missing};
 use super::slice::{self, RawRecord, Stop};
@@ -32,6 +32,10 @@ pub(super) struct OpenAiChat;
 impl Importer for OpenAiChat {
     fn format(&self) -> &'static str {
         FORMAT
+    }
+
+    fn recognizes(&self) -> &'static str {
+        "rows with `messages`, or an array of them, whose items have a chat `role` and `content`"
     }
 
     fn detect(&self, probe: &Probe) -> bool {

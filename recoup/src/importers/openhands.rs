@@ -5,7 +5,7 @@
 
 mod event;
 mod model_response;
-mod outcome;
+pub(super) mod outcome;
 
 use serde_json::value::RawValue;
 
@@ -27,6 +27,11 @@ pub(super) struct OpenHands;
 impl Importer for OpenHands {
     fn format(&self) -> &'static str {
         FORMAT
+    }
+
+    fn recognizes(&self) -> &'static str {
+        "an array of events that have `id`, `timestamp`, `source` and an `action` or `observation`, or \
+         rows with a `history` of them"
     }
 
     fn detect(&self, probe: &Probe) -> bool {

@@ -7,12 +7,14 @@ use std::io::Read as _;
 
 pub use self::outline::Outline;
 use self::outline::{ELEMENTS_MAX, Scanner};
-use super::{ImportError, Layout, Source};
+use super::{ImportError, Layout, Source, table};
 
 /// Bytes of a file that a probe reads (after decompression).
 const HEAD_BYTES: u64 = 1 << 20;
 /// Top-level values that a probe keeps.
 const VALUES_MAX: usize = 16;
+/// Rows of a table that a probe looks at.
+const ROWS: usize = 2;
 /// NUL bytes that a text of any length may have by accident.
 const STRAY_NULS_MAX: usize = 4;
 
@@ -42,6 +44,8 @@ pub enum Shape {
     Lines,
     /// A zip archive.
     Zip,
+    /// Rows of a Parquet or CSV file.
+    Table,
     /// Text.
     Text,
     /// Neither text nor a known archive.
@@ -92,6 +96,11 @@ impl Probe {
             head.drain(..3);
         }
         let mut probe = Self::of(source.name(), head, complete);
+        if probe.shape == Shape::Table {
+            let rows = table::first_rows(source, ROWS)?;
+            let mut scanner = Scanner::new(&rows);
+            probe.values = std::iter::from_fn(|| scanner.top_level()).collect();
+        }
         if probe.is_cut_in_first_record() {
             let condensed = condense::first_value(source)?;
             probe.values.splice(..1, Scanner::new(&condensed).top_level());
@@ -104,6 +113,8 @@ impl Probe {
         let mut values = Vec::new();
         let shape = if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
             Shape::Zip
+        } else if table::is_parquet(&head) || table::is_csv(&head, complete) {
+            Shape::Table
         } else if is_binary(&head) {
             Shape::Binary
         } else {
@@ -147,9 +158,10 @@ impl Probe {
 
     /// How the file's records lie, for the formats that come as JSON lines, as an array of records or
     /// as one record.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> Layout<'static> {
         match self.shape {
             Shape::Array => Layout::Elements(&[]),
+            Shape::Table => Layout::Table,
             // A first line longer than the head may be one of several; if it is not, it is still a line.
             Shape::Object if !self.complete && !self.head.contains(&b'\n') => Layout::Lines,
             Shape::Object => Layout::Document,
@@ -157,7 +169,8 @@ impl Probe {
         }
     }
 
-    /// Outlines of the first records in that layout: the values themselves, or the array's elements.
+    /// Outlines of the first records in that layout: the values themselves, the array's elements, or
+    /// the table's rows with their columns as keys.
     pub fn records(&self) -> &[Outline] {
         match (self.shape, self.values.first()) {
             (Shape::Array, Some(array)) => array.elements(),

@@ -30,6 +30,11 @@ impl Importer for Reflexion {
         "reflexion"
     }
 
+    fn recognizes(&self) -> &'static str {
+        "an array of environments with `name`, `memory` and `is_success`, or attempts with `prompt`, \
+         `test`, `entry_point` and `reflections`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_results(probe) || is_programming(probe)
     }

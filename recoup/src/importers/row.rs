@@ -15,7 +15,7 @@ const RUN_IDS: [&str; 4] = ["trajectory_id", "run_id", "session_id", "id"];
 /// Names of the task's id.
 const TASK_IDS: [&str; 2] = ["task_id", "instance_id"];
 /// Names of a pass flag.
-const FLAGS: [&str; 5] = ["success", "resolved", "passed", "solved", "is_correct"];
+pub(super) const FLAGS: [&str; 5] = ["success", "resolved", "passed", "solved", "is_correct"];
 /// Names of a score.
 const SCORES: [&str; 2] = ["reward", "score"];
 /// Names of the right answer, which no judge and no view may see.

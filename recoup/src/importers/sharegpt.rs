@@ -27,6 +27,10 @@ impl Importer for ShareGpt {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "rows with `conversations` whose items have `from` and `value`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             let first = record.get("conversations").and_then(Outline::first);

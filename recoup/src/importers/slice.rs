@@ -19,8 +19,9 @@ mod scan;
 use sha2::{Digest as _, Sha256};
 
 pub use self::header::{header, header_before_cut};
-pub(super) use self::joined::{Joined, each_line};
+pub(super) use self::joined::{Again, Joined, Place, each_in_order};
 pub use self::parallel::each;
+pub(super) use self::parallel::in_order;
 pub use self::records::Records;
 use super::{Event, ImportError, Sink, SinkError, Source};
 use crate::id::hexadecimal;
@@ -33,14 +34,16 @@ const REASON_CHARACTERS_MAX: usize = 200;
 
 /// How the records of a file lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum Layout<'a> {
     /// One a line; empty lines do not count.
     Lines,
     /// The elements of the array at a path of keys: `&[]` for a top-level array, `&["samples"]` for
     /// `$.samples[*]`.
-    Elements(&'static [&'static str]),
+    Elements(&'a [&'a str]),
     /// The whole file is one record.
     Document,
+    /// The rows of a Parquet or CSV file, their columns as members.
+    Table,
 }
 
 /// One record of a file: its bytes and where they stand.
@@ -58,7 +61,10 @@ pub struct RawRecord {
     pub index: u64,
     /// How many equal records stand before it in the file.
     pub ordinal: u64,
-    /// SHA-256 of the bytes in the file, hexadecimal.
+    /// 1-based number among the rows of a Parquet file, whose bytes stand nowhere together; `span` and
+    /// `line` say nothing then.
+    pub row: Option<u64>,
+    /// SHA-256 of the bytes in the file, hexadecimal; of a table's row, of the row as JSON.
     pub sha256: String,
     /// What the rewriting for the parser lost.
     pub losses: Vec<&'static str>,
@@ -132,6 +138,7 @@ impl RawRecord {
             line,
             index: 0,
             ordinal: 0,
+            row: None,
             sha256: String::new(),
             losses: Vec::new(),
             licence: source.options().licence.clone(),
@@ -153,7 +160,7 @@ impl RawRecord {
     pub(super) fn rewrite(&mut self) {
         if let Some((bytes, losses)) = python::rewrite(&self.bytes) {
             self.bytes = bytes;
-            self.losses = losses;
+            self.losses.extend(losses);
         }
         if duplicates::has_duplicate_keys(&self.bytes) {
             self.losses.push("of a duplicate key the last one counts");
@@ -175,7 +182,9 @@ impl RawRecord {
     /// A place of the record, 1-based as the parser counts, as a place of the file: its line, and its
     /// 0-based byte where the record is as it stands there.
     fn place(&self, line: usize, column: usize) -> String {
-        let Some(lines_before) = line.checked_sub(1) else { return String::new() };
+        let Some(lines_before) = line.checked_sub(1).filter(|_| self.row.is_none()) else {
+            return String::new();
+        };
         let file_line = self.line + lines_before as u64;
         if self.bytes.len() as u64 != self.span.end - self.span.start {
             return format!(" at line {file_line}");
@@ -200,7 +209,7 @@ impl RawRecord {
     ) -> Result<(), SinkError> {
         run.source.uri.clone_from(&self.uri);
         run.source.sha256.clone_from(&self.sha256);
-        run.source.span = Some(self.span);
+        run.source.span = self.row.is_none().then_some(self.span);
         run.licence.clone_from(&self.licence);
         for loss in &self.losses {
             sink.loss(Loss::new(&run.source.format, "json", *loss))?;
@@ -213,10 +222,13 @@ impl RawRecord {
     pub fn quarantine(&self, error: &RecordError) -> Event {
         Event::Quarantine(Quarantine {
             uri: self.uri.clone(),
-            line: Some(self.line),
-            span: Some(self.span),
+            line: self.row.is_none().then_some(self.line),
+            span: self.row.is_none().then_some(self.span),
             code: error.code.to_owned(),
-            reason: error.reason.clone(),
+            reason: match self.row {
+                Some(row) => format!("row {row}: {}", error.reason),
+                None => error.reason.clone(),
+            },
         })
     }
 
@@ -235,6 +247,11 @@ impl RawRecord {
             Err(Stop::Sink(error)) => Err(error),
         }
     }
+}
+
+/// Python's JSON as a parser takes it, or `None` where it is that already.
+pub(super) fn rewrite_json(bytes: &[u8]) -> Option<Vec<u8>> {
+    python::rewrite(bytes).map(|(bytes, _)| bytes)
 }
 
 /// SHA-256 of a whole file (decompressed), hexadecimal.

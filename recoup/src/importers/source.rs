@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use self::compression::Compression;
 pub(super) use self::members::Members;
-pub use self::paths::sources_from_paths;
+pub use self::paths::{sources_from_paths, wanted_sources};
 use super::{ImportError, Scoring};
 
 /// What the user decided about an import.
@@ -196,6 +196,26 @@ impl Source {
             })
         };
         seekable().map_err(|error| ImportError::io(self, error))
+    }
+
+    /// The bytes as a file; what is compressed or in memory becomes a temporary one first.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or unpacked.
+    #[cfg(feature = "parquet")]
+    pub(super) fn open_file(&self) -> Result<File, ImportError> {
+        let open = || -> io::Result<File> {
+            match &self.backing {
+                Backing::Path(path) => File::open(path),
+                Backing::Spool(spool) => spool.reopen(),
+                Backing::Compressed(..) | Backing::CompressedSpool(..) | Backing::Memory(_) => {
+                    let mut spool = tempfile::tempfile()?;
+                    io::copy(&mut self.open().map_err(io::Error::other)?, &mut spool)?;
+                    Ok(spool)
+                }
+            }
+        };
+        open().map_err(|error| ImportError::io(self, error))
     }
 
     /// All bytes, at most `limit` of them.

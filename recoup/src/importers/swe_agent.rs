@@ -40,6 +40,11 @@ impl Importer for SweAgent {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "a run with steps under `trajectory` that have `action`, `observation` and `response`, or with a \
+         `history` of messages that name their `agent`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         let is_run = |run: &Outline| has_steps(run) || has_history(run) || failed_to_start(run);
         let attempted =

@@ -31,6 +31,11 @@ impl Importer for Tau2 {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "an experiment with `info`, `tasks` and `simulations`, or runs with `task_id`, \
+         `termination_reason` and `messages`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         is_experiment(probe) || probe.records().iter().any(is_simulation)
     }

@@ -30,6 +30,10 @@ impl Importer for TauBench {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "runs with `task_id`, `reward`, `info` and chat messages under `traj`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             let traj = record.get("traj");

@@ -32,6 +32,10 @@ impl Importer for ToolBench {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "answers with `win` and a search `tree`, or with `query` and `answer_details`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| is_tree(record) || is_answer(record) || holds_answers(record))
     }

@@ -30,6 +30,10 @@ impl Importer for WebVoyager {
         "webvoyager"
     }
 
+    fn recognizes(&self) -> &'static str {
+        "an array of messages with `role` and `content` that begin with the prompts of WebVoyager"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         let messages = probe.records();
         let starts = |message: &Outline, start| match message.get("content") {

@@ -25,6 +25,10 @@ impl Importer for WhoAndWhen {
         FORMAT
     }
 
+    fn recognizes(&self) -> &'static str {
+        "runs with `question`, `history` and the labels `mistake_agent` and `mistake_step`"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         probe.records().iter().any(|record| {
             record.has_all(&["mistake_agent", "mistake_step", "question"])

@@ -7,9 +7,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::PipelineError;
-use super::outlets::{remove_partial, replace};
+use super::outlets::remove_partial;
 use crate::artifact::{Artifact, Provenance, pretty};
 use crate::exporters::atif::atif;
+use crate::exporters::replace;
 use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
 use crate::redaction::{leftovers, redact};

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use super::outcomes::{self, Attached};
 use super::{PipelineConfig, PipelineError};
-use crate::importers::{COMPANIONS, Event, ImportError, Sink, SinkError, Source, SourceProblem, detect};
+use crate::importers::{
+    COMPANIONS, Event, ImportError, Importer, Sink, SinkError, Source, SourceProblem, detect_among,
+};
 use crate::reporter::Reporter;
 use crate::store::{Import, ImportSummary, LargestComponent, Store};
 use crate::warning::Quarantine;
@@ -14,9 +16,9 @@ use crate::warning::Quarantine;
 #[derive(Clone, Debug, Default)]
 pub struct Imported {
     /// Files of a known format, by format.
-    pub files: BTreeMap<&'static str, u64>,
+    pub files: BTreeMap<String, u64>,
     /// Records that could not be read, by format.
-    pub quarantined: BTreeMap<&'static str, u64>,
+    pub quarantined: BTreeMap<String, u64>,
     /// Files that are no traces, by the user's name for them.
     pub unrecognized: Vec<String>,
     /// Paths that could not be read or were passed over, with the reason.
@@ -58,9 +60,15 @@ pub fn import(
     let mut imported = Imported { problems, ..Imported::default() };
     reporter.stage("import", Some(sources.len() as u64));
     let mut sink = store.import(config.now)?;
+    let mut together = Vec::new();
     for source in sources {
-        read(source, &mut sink, &mut imported)?;
+        read(source, config.importers, &mut sink, &mut imported, &mut together)?;
         reporter.advance(1);
+    }
+    for (importer, sources) in together {
+        let result =
+            counted(importer, &mut sink, &mut imported, |sink| importer.import_together(&sources, sink));
+        settle(result, &mut sink, &mut imported)?;
     }
     imported.stored = sink.finish()?;
     imported.lopsided = store.largest_component()?.filter(LargestComponent::is_too_large);
@@ -73,8 +81,18 @@ pub fn import(
     Ok(imported)
 }
 
-fn read(source: &Source, sink: &mut Import<'_>, imported: &mut Imported) -> Result<(), SinkError> {
-    let result = match detect(source) {
+/// Files of formats whose runs may be spread over several, by format, in order of the first file.
+type Together<'s> = Vec<(&'s dyn Importer, Vec<&'s Source>)>;
+
+/// Reads a file, or keeps it to be read with others.
+fn read<'s>(
+    source: &'s Source,
+    importers: &[&'s dyn Importer],
+    sink: &mut Import<'_>,
+    imported: &mut Imported,
+    together: &mut Together<'s>,
+) -> Result<(), SinkError> {
+    let result = match detect_among(source, importers) {
         Ok(None) => {
             if !COMPANIONS.contains(&source.name()) {
                 imported.unrecognized.push(source.uri().to_owned());
@@ -82,15 +100,41 @@ fn read(source: &Source, sink: &mut Import<'_>, imported: &mut Imported) -> Resu
             return Ok(());
         }
         Ok(Some(importer)) => {
-            *imported.files.entry(importer.format()).or_default() += 1;
-            let before = sink.summary().quarantined_count;
-            let result = importer.import(source, sink);
-            let quarantined = sink.summary().quarantined_count - before;
-            *imported.quarantined.entry(importer.format()).or_default() += quarantined;
-            result
+            *imported.files.entry(importer.format().to_owned()).or_default() += 1;
+            if importer.joins_files() {
+                match together.iter_mut().find(|(known, _)| known.format() == importer.format()) {
+                    Some((_, sources)) => sources.push(source),
+                    None => together.push((importer, vec![source])),
+                }
+                return Ok(());
+            }
+            counted(importer, sink, imported, |sink| importer.import(source, sink))
         }
         Err(error) => Err(error),
     };
+    settle(result, sink, imported)
+}
+
+/// Counts what an importer quarantines.
+fn counted(
+    importer: &dyn Importer,
+    sink: &mut Import<'_>,
+    imported: &mut Imported,
+    import: impl FnOnce(&mut Import<'_>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let before = sink.summary().quarantined_count;
+    let result = import(sink);
+    let quarantined = sink.summary().quarantined_count - before;
+    *imported.quarantined.entry(importer.format().to_owned()).or_default() += quarantined;
+    result
+}
+
+/// Notes why a file was not read to its end.
+fn settle(
+    result: Result<(), ImportError>,
+    sink: &mut Import<'_>,
+    imported: &mut Imported,
+) -> Result<(), SinkError> {
     match result {
         Ok(()) => Ok(()),
         Err(ImportError::Sink(error)) => Err(error),

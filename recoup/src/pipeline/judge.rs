@@ -5,7 +5,6 @@
 //! leaves its run undecided; it is counted with its reason.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,6 +12,7 @@ use serde::Serialize;
 
 use super::Diagnosing;
 use super::labelled::judgements;
+use super::patience::Patience;
 use crate::diagnosis::{
     DiagnosisConfig, Judged, JudgingConfig, Known, Run, is_judged, judge, judging_verdicts,
 };
@@ -31,8 +31,6 @@ use crate::verdict::{Blame, Content, FailureClass, Finding, Party, Verdict};
 const KEPT_TOGETHER: usize = 32;
 /// Ranges that detectors cite which a window must hold.
 const ANCHORS_MAX: usize = 8;
-/// Failures in a row, with no answer at all, after which nothing more is asked.
-const FAILURES_MAX: u64 = 16;
 
 /// Whom to ask about which runs.
 pub struct JudgingPlan<'a> {
@@ -69,6 +67,17 @@ pub struct Meter {
     pub cached: u64,
     /// Cost in US dollars; `None` where a model has no price.
     pub cost_usd: Option<f64>,
+}
+
+impl Meter {
+    /// What was added to an earlier reading.
+    pub(super) fn since(self, before: Self) -> Self {
+        Self {
+            calls: self.calls - before.calls,
+            cached: self.cached - before.cached,
+            cost_usd: self.cost_usd.map(|cost| cost - before.cost_usd.unwrap_or_default()),
+        }
+    }
 }
 
 /// What judging came to, beside the counts of [`Diagnosing`].
@@ -165,21 +174,21 @@ pub fn judge_runs(
     let (pool, ids) = chosen(store, plan)?;
     let mut counts = Counts::new(plan, pool);
     reporter.stage("judge", Some(ids.len() as u64));
-    let (failures, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+    let patience = Patience::default();
     let (give, take) = sync_channel::<Work>(plan.in_flight.max(1));
     let take = Mutex::new(take);
     let (back, came) = channel::<Back>();
     std::thread::scope(|scope| {
         for _ in 0..plan.in_flight.clamp(1, ids.len().max(1)) {
-            let (back, take, failures, stopped) = (back.clone(), &take, &failures, &stopped);
+            let (back, take, patience) = (back.clone(), &take, &patience);
             scope.spawn(move || {
                 while let Some(work) = next(take) {
-                    let outcome = if stopped.load(Ordering::Relaxed) {
-                        Outcome::Unasked
-                    } else {
-                        ask(&work, plan, now)
-                    };
-                    note(&outcome, failures, stopped);
+                    let outcome = if patience.is_lost() { Outcome::Unasked } else { ask(&work, plan, now) };
+                    match &outcome {
+                        Outcome::Judged(..) => patience.answered(),
+                        Outcome::Failed(error) => patience.failed(error),
+                        Outcome::Unasked => {}
+                    }
                     let Work { loaded, sample } = work;
                     if back.send(Back { run: loaded.run.id, sample, outcome }).is_err() {
                         return;
@@ -201,20 +210,6 @@ pub fn judge_runs(
 
 fn next(take: &Mutex<Receiver<Work>>) -> Option<Work> {
     take.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
-}
-
-/// Stops asking where a limit is reached or nothing answers.
-fn note(outcome: &Outcome, failures: &AtomicU64, stopped: &AtomicBool) {
-    match outcome {
-        Outcome::Judged(..) => failures.store(0, Ordering::Relaxed),
-        Outcome::Failed(ModelError::Exhausted { .. }) => stopped.store(true, Ordering::Relaxed),
-        // Put off until a provider's batch lands: nothing failed.
-        Outcome::Failed(ModelError::Pending { .. }) => {}
-        Outcome::Failed(_) if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX => {
-            stopped.store(true, Ordering::Relaxed);
-        }
-        _ => {}
-    }
 }
 
 /// Hands out every run, and takes back what is ready in between.
@@ -441,13 +436,11 @@ impl Counts {
                 }
             }
         }
-        let after = (plan.meter)();
-        self.done.calls = after.calls - self.before.calls;
-        self.done.cached = after.cached - self.before.cached;
-        let cost = after.cost_usd.map(|cost| cost - self.before.cost_usd.unwrap_or(0.0));
-        self.done.cost_usd = cost;
+        let spent = (plan.meter)().since(self.before);
+        (self.done.calls, self.done.cached, self.done.cost_usd) = (spent.calls, spent.cached, spent.cost_usd);
         let admitted = self.done.admitted;
-        self.judging.cost_per_admitted_usd = cost.filter(|_| admitted > 0).map(|cost| cost / admitted as f64);
+        self.judging.cost_per_admitted_usd =
+            spent.cost_usd.filter(|_| admitted > 0).map(|cost| cost / admitted as f64);
         let quality = measure(&judgements(store)?, Resampling::new(0));
         self.judging.quality = quality.filter(|quality| quality.labelled > 0);
         self.done.judging = Some(self.judging);

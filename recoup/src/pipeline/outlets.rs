@@ -13,15 +13,15 @@ mod rows;
 use std::fs;
 use std::path::Path;
 
+pub(super) use self::folder::remove_partial;
 pub use self::folder::require_own;
-pub(super) use self::folder::{remove_partial, replace};
 use self::pass::{Passed, pass};
 use self::replays::replay_row;
 use self::rows::{export_row, import_row};
 use super::{ContentSettings, Imported, PipelineConfig, PipelineError};
 use crate::artifact::{Artifact, Provenance, pretty};
 use crate::diagnosis::DETECTORS;
-use crate::exporters::{ExportWriter, Manifest, Training, natural};
+use crate::exporters::{ExportWriter, Manifest, Training, natural, replace};
 use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
 use crate::report::{self, DetectorInfo, ReportInput};

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::PipelineConfig;
 use super::judge::Meter;
+use super::patience::Patience;
 use super::worlds::{Opener, Worlds};
 use crate::hindsight::corpus::Corpus;
 use crate::hindsight::relabeler::Judges;
@@ -16,7 +17,7 @@ use crate::judges::Case;
 use crate::models::ChatRequest;
 use crate::parallel;
 use crate::reporter::Reporter;
-use crate::statistics::wilson;
+use crate::statistics::{Z_95, wilson};
 use crate::store::{Filter, Page, Store, StoreError};
 use crate::trajectory::{Status, Trajectory};
 use crate::verdict::{Content, Evidence, Relabel, Verdict};
@@ -29,8 +30,8 @@ const BATCH: usize = 16;
 const TOGETHER: usize = 500;
 /// Runs among which a goal must stand out, those together with it included; of more, those whose hashes come first.
 const CORPUS_MAX: usize = 1_000;
-/// Standard deviations of a 95 % interval.
-const Z: f64 = 1.96;
+/// Why nothing is decided about a run whose turn came too late.
+const UNASKED: &str = "nothing was asked: a limit was reached, or no model answered any more";
 
 /// Which runs are relabeled, and how.
 #[derive(Clone)]
@@ -51,6 +52,13 @@ pub struct RelabelPlan<'a> {
     pub now: &'a str,
     /// The models to ask about a run, where any are.
     pub judges: Option<Asked<'a>>,
+}
+
+impl RelabelPlan<'_> {
+    /// The models, as a verdict names its producer.
+    fn names(&self) -> Option<String> {
+        self.judges.as_ref().map(|asked| asked.names.join(" "))
+    }
 }
 
 /// Models that relabel.
@@ -84,7 +92,7 @@ pub struct Verified {
 
 impl Verified {
     fn of(passed: u64, n: u64) -> Self {
-        let interval = wilson(passed, n, Z);
+        let interval = wilson(passed, n, Z_95);
         Self { passed, n, rate: interval.rate, low: interval.low, high: interval.high }
     }
 }
@@ -215,10 +223,10 @@ pub fn relabel_runs(
     reporter.stage("relabel", Some(ids.len() as u64));
     let mut counts = Counts::default();
     let before = plan.judges.as_ref().map(|asked| (asked.meter)());
-    let names = plan.judges.as_ref().map(|asked| asked.names.join(" "));
+    let names = plan.names();
     let mut waiting = Vec::new();
     for id in &ids {
-        let known = known(store, *id, plan.config.blind, names.as_deref())?;
+        let known = known(store, *id, plan)?;
         if known.is_empty() {
             waiting.push(*id);
         } else {
@@ -227,6 +235,7 @@ pub fn relabel_runs(
     }
     reporter.advance((ids.len() - waiting.len()) as u64);
     let mut worlds = Worlds::new(plan.opener, None);
+    let patience = Patience::default();
     for together in waiting.chunks(TOGETHER) {
         let (corpus, documents) = corpus(store, together, plan.seed)?;
         // Who asks models waits for them most of the time.
@@ -246,10 +255,24 @@ pub fn relabel_runs(
                     document: documents.get(&run.id).copied(),
                 };
                 let judges = plan.judges.as_ref().map(|asked| (asked.judges)(run.id));
-                relabel(subject, plan.config, judges.as_ref())
+                if judges.is_some() && patience.is_lost() {
+                    return None;
+                }
+                let relabeled = relabel(subject, plan.config, judges.as_ref());
+                match &relabeled.undecided {
+                    Some(error) => patience.failed(error),
+                    // Where the environment said all, no model was asked.
+                    None if relabeled.rests_on() == Some(Evidence::Environment) => {}
+                    None => patience.answered(),
+                }
+                Some(relabeled)
             });
             let mut verdicts: Vec<Verdict> = Vec::new();
             for (run, relabeled) in work.iter().zip(&done) {
+                let Some(relabeled) = relabeled else {
+                    counts.undecided(UNASKED);
+                    continue;
+                };
                 if counts.take(relabeled) {
                     verdicts.extend(relabeled.verdicts(run.id, names.as_deref(), plan.now));
                 }
@@ -258,17 +281,8 @@ pub fn relabel_runs(
             reporter.advance(batch.len() as u64);
         }
     }
-    let spent = plan.judges.as_ref().zip(before).map(|(asked, before)| since(before, (asked.meter)()));
+    let spent = plan.judges.as_ref().zip(before).map(|(asked, before)| (asked.meter)().since(before));
     Ok(counts.finish(ids.len() as u64, waiting.len() as u64, plan.config.blind, spent.unwrap_or_default()))
-}
-
-/// What the ledger says of what was done since.
-fn since(before: Meter, now: Meter) -> Meter {
-    Meter {
-        calls: now.calls - before.calls,
-        cached: now.cached - before.cached,
-        cost_usd: now.cost_usd.zip(before.cost_usd).map(|(now, before)| now - before),
-    }
 }
 
 /// Hands the first question about every run that would be looked at to `each`, without asking it: what
@@ -283,6 +297,9 @@ pub fn first_goal_questions<E: From<StoreError>>(
 ) -> Result<(), E> {
     let Some(asked) = &plan.judges else { return Ok(()) };
     for id in chosen(store, plan)? {
+        if !known(store, id, plan)?.is_empty() {
+            continue;
+        }
         let run = store.effective(id)?;
         each(id, &(asked.judges)(id).first_question(&Case::new(&run, &[], false)))?;
     }
@@ -290,19 +307,15 @@ pub fn first_goal_questions<E: From<StoreError>>(
 }
 
 /// What this version has made of a run under this setting.
-fn known(
-    store: &Store,
-    id: TrajectoryId,
-    blind: bool,
-    models: Option<&str>,
-) -> Result<Vec<Relabel>, StoreError> {
+fn known(store: &Store, id: TrajectoryId, plan: &RelabelPlan<'_>) -> Result<Vec<Relabel>, StoreError> {
+    let models = plan.names();
     let verdicts = store
-        .verdicts(id)?
+        .of_run(id, "relabel")?
         .into_iter()
-        .filter(|it| it.producer.version == HINDSIGHT_VERSION && it.producer.model.as_deref() == models);
+        .filter(|it| it.producer.version == HINDSIGHT_VERSION && it.producer.model == models);
     let mut goals: Vec<Relabel> = verdicts
         .filter_map(|verdict| match verdict.content {
-            Content::Relabel(goal) if goal.blind == blind => Some(goal),
+            Content::Relabel(goal) if goal.blind == plan.config.blind => Some(goal),
             _ => None,
         })
         .collect();
@@ -353,7 +366,7 @@ impl Counts {
     /// Counts a run; false where nothing is decided about it.
     fn take(&mut self, relabeled: &Relabeled) -> bool {
         if let Some(error) = &relabeled.undecided {
-            *self.undecided.entry(error.to_string()).or_default() += 1;
+            self.undecided(&error.to_string());
             return false;
         }
         if let Some(why) = &relabeled.unsupported {
@@ -361,6 +374,10 @@ impl Counts {
         }
         self.add(&relabeled.goals);
         true
+    }
+
+    fn undecided(&mut self, why: &str) {
+        *self.undecided.entry(why.to_owned()).or_default() += 1;
     }
 
     fn add(&mut self, goals: &[Relabel]) {

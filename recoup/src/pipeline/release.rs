@@ -31,7 +31,8 @@ pub struct ReleaseConfig {
 ///
 /// # Errors
 /// [`PipelineError::UnknownLicence`] where a run's licence is unknown and it is not to be skipped, before
-/// anything is written; else when the store or the folder fails.
+/// anything is written; [`PipelineError::NothingLeft`] where no run is left; else when the store or the folder
+/// fails.
 pub fn release(
     store: &Store,
     out: &Path,
@@ -49,6 +50,9 @@ pub fn release(
         && !config.skip_unknown
     {
         return Err(PipelineError::UnknownLicence { count: unknown.len() as u64, example });
+    }
+    if rows.len() == unknown.len() {
+        return Err(PipelineError::NothingLeft);
     }
     let failed = |source| PipelineError::Io { path: out.to_owned(), source };
     fs::create_dir_all(out).map_err(failed)?;

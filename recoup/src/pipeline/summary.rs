@@ -137,13 +137,13 @@ fn formats(imported: &Imported) -> BTreeMap<String, FormatSummary> {
     let mut formats: BTreeMap<String, FormatSummary> = BTreeMap::new();
     let empty = || FormatSummary { files: 0, counts: FormatCounts::default(), quarantined: 0 };
     for (format, files) in &imported.files {
-        formats.entry((*format).to_owned()).or_insert_with(empty).files = *files;
+        formats.entry(format.clone()).or_insert_with(empty).files = *files;
     }
     for (format, counts) in &imported.stored.formats {
         formats.entry(format.clone()).or_insert_with(empty).counts = counts.clone();
     }
     for (format, count) in &imported.quarantined {
-        formats.entry((*format).to_owned()).or_insert_with(empty).quarantined = *count;
+        formats.entry(format.clone()).or_insert_with(empty).quarantined = *count;
     }
     formats
 }

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::id::TrajectoryId;
 use crate::importers::Scoring;
 use crate::trajectory::{Sealed, Status};
-use crate::warning::{Loss, Quarantine};
+use crate::warning::{CountedLoss, Loss, Quarantine};
 
 /// Quarantined records that are listed one by one; beyond them they are only counted.
 const LISTED_MAX: usize = 1000;
@@ -81,7 +81,7 @@ pub struct OutcomeCounts {
 
 impl OutcomeCounts {
     /// Counts some more runs.
-    pub(super) fn add_many(&mut self, status: Status, runs: u64) {
+    pub(crate) fn add_many(&mut self, status: Status, runs: u64) {
         match status {
             Status::Success => self.success += runs,
             Status::Failure => self.failure += runs,
@@ -140,12 +140,6 @@ impl ImportSummary {
 
 /// A map with records as keys is no JSON: written as a list of them, each with its count.
 fn losses<S: Serializer>(losses: &BTreeMap<Loss, u64>, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    #[cfg_attr(test, derive(schemars::JsonSchema))]
-    struct Counted<'a> {
-        #[serde(flatten)]
-        loss: &'a Loss,
-        count: u64,
-    }
-    serializer.collect_seq(losses.iter().map(|(loss, count)| Counted { loss, count: *count }))
+    serializer
+        .collect_seq(losses.iter().map(|(loss, count)| CountedLoss { loss: loss.clone(), count: *count }))
 }

@@ -12,7 +12,7 @@ use tokenizers::{
     AddedToken, DecoderWrapper, NormalizedString, Normalizer as _, PostProcessorWrapper, Tokenizer as Inner,
 };
 
-use super::words::Words;
+use super::words::{Words, byte_character};
 
 /// Limits at least this large say "none" (`1e30`).
 const UNLIMITED: f64 = 1e9;
@@ -90,7 +90,7 @@ impl Tokenizer {
             Some((name.clone(), Json::String(text.to_owned())))
         });
         let named: Vec<(String, Json)> = named.collect();
-        shares_no_id(&inner)?;
+        let last = shares_no_id(&inner)?;
         let added = inner.get_added_tokens_decoder();
         let special = added.iter().filter(|(_, token)| token.special);
         let mut special: BTreeMap<String, u32> =
@@ -103,7 +103,7 @@ impl Tokenizer {
         let tokens_max = config.get("model_max_length").and_then(Json::as_f64);
         Ok(Self {
             bytes: matches!(inner.get_decoder(), Some(DecoderWrapper::ByteLevel(_)))
-                .then(|| ByteTable::new(&inner, &added))
+                .then(|| ByteTable::new(&inner, &added, last))
                 .transpose()?,
             words: Words::new(tokenizer),
             added: added.iter().map(|(id, token)| (token.content.clone(), *id)).collect(),
@@ -205,7 +205,8 @@ impl Tokenizer {
     }
 }
 
-fn shares_no_id(inner: &Inner) -> Result<(), TokenizerError> {
+/// The largest id, where no two tokens share theirs.
+fn shares_no_id(inner: &Inner) -> Result<Option<u32>, TokenizerError> {
     let mut tokens: Vec<(u32, String)> =
         inner.get_vocab(true).into_iter().map(|(token, id)| (id, token)).collect();
     tokens.sort_unstable();
@@ -213,7 +214,7 @@ fn shares_no_id(inner: &Inner) -> Result<(), TokenizerError> {
         Some([(id, first), (_, second)]) => {
             Err(TokenizerError::SharedId { first: first.clone(), second: second.clone(), id: *id })
         }
-        _ => Ok(()),
+        _ => Ok(tokens.last().map(|(id, _)| *id)),
     }
 }
 
@@ -243,16 +244,16 @@ impl ByteTable {
     fn new<S: BuildHasher>(
         tokenizer: &Inner,
         added: &HashMap<u32, AddedToken, S>,
+        last: Option<u32>,
     ) -> Result<Self, TokenizerError> {
-        let last = tokenizer.get_vocab(true).into_values().max();
         if let Some(id) = last.filter(|id| *id >= IDS_MAX) {
             return Err(TokenizerError::Unreadable(format!("a token has the id {id}")));
         }
-        let (mut bytes, mut starts) = (Vec::new(), vec![0]);
+        let (mut bytes, mut starts, characters) = (Vec::new(), vec![0], Characters::new());
         for id in 0..last.map_or(0, |last| last + 1) {
             match (added.get(&id), tokenizer.id_to_token(id)) {
                 (Some(token), _) => bytes.extend_from_slice(token.content.as_bytes()),
-                (None, Some(token)) => token.chars().for_each(|c| push_byte(&mut bytes, c)),
+                (None, Some(token)) => token.chars().for_each(|c| characters.push(&mut bytes, c)),
                 (None, None) => {}
             }
             starts.push(bytes.len());
@@ -271,20 +272,20 @@ impl ByteTable {
     }
 }
 
-/// Byte-level vocabularies write each byte as a character: printable ones as themselves, the others as
-/// the characters from U+0100 on, in order (GPT-2's `bytes_to_unicode`).
-fn push_byte(out: &mut Vec<u8>, c: char) {
-    let code = u32::from(c);
-    let byte = match code {
-        0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF => Some(code),
-        0x100..=0x120 => Some(code - 0x100),
-        0x121..=0x142 => Some(code - 0x121 + 0x7F),
-        0x143 => Some(0xAD),
-        _ => None,
-    };
-    match byte.and_then(|byte| u8::try_from(byte).ok()) {
-        Some(byte) => out.push(byte),
-        None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+/// Which byte each character of a byte-level vocabulary stands for.
+struct Characters(HashMap<char, u8>);
+
+impl Characters {
+    fn new() -> Self {
+        Self((0..=u8::MAX).map(|byte| (byte_character(byte), byte)).collect())
+    }
+
+    /// Adds the byte that a character stands for; one that stands for none as itself.
+    fn push(&self, out: &mut Vec<u8>, c: char) {
+        match self.0.get(&c) {
+            Some(byte) => out.push(*byte),
+            None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
     }
 }
 
@@ -292,7 +293,7 @@ fn push_byte(out: &mut Vec<u8>, c: char) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{IDS_MAX, Tokenizer, TokenizerError, push_byte};
+    use super::{Characters, IDS_MAX, Tokenizer, TokenizerError};
     use crate::templates::fixture;
 
     /// The fixture with one more added token of an id.
@@ -346,9 +347,9 @@ mod tests {
 
     #[test]
     fn each_byte_has_a_character() {
-        let mut out = Vec::new();
+        let (mut out, characters) = (Vec::new(), Characters::new());
         for c in "ĠĊĀ!~¡ÿĢł\u{143}".chars() {
-            push_byte(&mut out, c);
+            characters.push(&mut out, c);
         }
         assert_eq!(out, [0x20, 0x0A, 0x00, b'!', b'~', 0xA1, 0xFF, 0x80, 0xA0, 0xAD]);
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recoup::importers::{Event, ImportOptions, LooseLabel, SourceProblem, detect, sources_from_paths};
+use recoup::importers::{
+    Event, ImportOptions, Importer, LooseLabel, Source, SourceProblem, detect, sources_from_paths,
+};
 use recoup::trajectory::{Sealed, Trajectory};
 use recoup::verdict::ReferenceLabel;
 use recoup::warning::{Loss, Quarantine};
@@ -59,13 +61,24 @@ pub fn import_with(paths: &[&Path], options: ImportOptions) -> Imported {
     let paths: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let (sources, problems) = sources_from_paths(&paths, &Arc::new(options));
     let mut imported = Imported { problems, ..Imported::default() };
-    for source in sources {
-        let Some(importer) = detect(&source).expect("a readable file") else {
+    let mut read: Vec<(&dyn Importer, Vec<&Source>)> = Vec::new();
+    for source in &sources {
+        let Some(importer) = detect(source).expect("a readable file") else {
             imported.unrecognized.push(source.uri().to_owned());
             continue;
         };
+        let joins = |(known, _): &&mut (&dyn Importer, _)| {
+            importer.joins_files() && known.format() == importer.format()
+        };
+        match read.iter_mut().find(joins) {
+            Some((_, sources)) => sources.push(source),
+            None => read.push((importer, vec![source])),
+        }
+    }
+    for (importer, sources) in read {
         let mut events: Vec<Event> = Vec::new();
-        importer.import(&source, &mut events).unwrap_or_else(|error| panic!("{}: {error}", source.uri()));
+        let uri = sources[0].uri();
+        importer.import_together(&sources, &mut events).unwrap_or_else(|error| panic!("{uri}: {error}"));
         for event in events {
             match event {
                 Event::Trajectory(sealed) => imported.runs.push(unseal(&sealed)),

@@ -27,6 +27,8 @@ mod bridges;
 mod broken;
 /// Killing the process, two of them at once.
 mod crash;
+/// The example of an importer of one's own.
+mod custom_importer;
 /// Triage and diagnosis: sealed runs, hostile runs, real runs.
 mod diagnosis;
 /// The bundled environments.

@@ -1,19 +1,15 @@
 //! The release writer: tables beside the place they will stand in, put there together at the end.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-
-use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
 
 use super::card::card;
 use super::{Case, CaseRows, Release, Table};
 use crate::artifact::{Artifact, Provenance, pretty};
 use crate::exporters::columns::ColumnFile;
-use crate::exporters::{ExportError, partial, place};
+use crate::exporters::hashed::Hashed;
+use crate::exporters::{ExportError, place, replace};
 use crate::failpoint::Failpoint;
-use crate::id::hexadecimal;
 
 /// The card's file.
 pub(crate) const CARD: &str = "README.md";
@@ -37,7 +33,7 @@ impl ReleaseWriter {
         for table in Table::ALL {
             let path = folder.join(file_name(table));
             let failed = |source| ExportError::Io { path: path.clone(), source };
-            let file = Hashed { file: partial(folder).map_err(failed)?, hasher: Sha256::new() };
+            let file = Hashed::create(folder).map_err(failed)?;
             let columns = ColumnFile::new(file, &table.shape());
             tables.push((table, columns.map_err(|error| failed(io::Error::other(error)))?));
         }
@@ -79,10 +75,9 @@ impl ReleaseWriter {
         let mut files = Vec::new();
         for (table, file) in self.tables {
             let path = self.folder.join(file_name(table));
-            let written = file.finish().map_err(io::Error::other);
-            let Hashed { file, hasher } =
-                written.map_err(|source| ExportError::Io { path: path.clone(), source })?;
-            self.release.files.insert(file_name(table), hexadecimal(&hasher.finalize()));
+            let written = file.finish().map_err(io::Error::other).and_then(Hashed::finish);
+            let (file, sha256) = written.map_err(|source| ExportError::Io { path: path.clone(), source })?;
+            self.release.files.insert(file_name(table), sha256);
             files.push((file, path));
         }
         for (file, path) in files {
@@ -92,11 +87,7 @@ impl ReleaseWriter {
         let artifact = Artifact::new(provenance, self.release);
         for (name, text) in [(CARD, card), (SUMMARY, pretty(&artifact))] {
             let path = self.folder.join(name);
-            let written = partial(&self.folder).and_then(|mut file| {
-                file.write_all(text.as_bytes())?;
-                place(file, &path, Failpoint::Manifest)
-            });
-            written.map_err(|source| ExportError::Io { path, source })?;
+            replace(&path, &text, Failpoint::Manifest).map_err(|source| ExportError::Io { path, source })?;
         }
         Ok(artifact)
     }
@@ -104,22 +95,4 @@ impl ReleaseWriter {
 
 fn file_name(table: Table) -> String {
     format!("{}.parquet", table.name())
-}
-
-/// A file that is hashed while it is written.
-struct Hashed {
-    file: NamedTempFile<File>,
-    hasher: Sha256,
-}
-
-impl Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
 }

@@ -19,6 +19,7 @@ mod line;
 mod order;
 mod sessions;
 
+use super::slice::Again;
 use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source};
 
 /// Claude Code session files.
@@ -27,6 +28,10 @@ pub(super) struct ClaudeCode;
 impl Importer for ClaudeCode {
     fn format(&self) -> &'static str {
         "claude-code"
+    }
+
+    fn recognizes(&self) -> &'static str {
+        "lines with `type`, `uuid`, `parentUuid` and `sessionId`"
     }
 
     fn detect(&self, probe: &Probe) -> bool {
@@ -44,9 +49,9 @@ impl Importer for ClaudeCode {
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let staged = sessions::stage(source, sink)?;
-        let mut reader = sessions::Reader::open(source)?;
+        let mut again = Again::open(source)?;
         for session in staged {
-            let (mut lines, joined) = reader.read(&session, sink)?;
+            let (mut lines, joined) = sessions::read(&mut again, &session, sink)?;
             let Some(joined) = joined else { continue };
             let native = session.native_id();
             match conversation::build(self.format(), &native, &mut lines, sink)? {

@@ -1,21 +1,19 @@
 //! Where the lines of each session stand, and reading one session at a time.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, Read as _};
 
 use super::line::Line;
 use crate::id::Hash;
 use crate::importers::object::Object;
-use crate::importers::slice::{self, Joined, RawRecord, RecordError};
-use crate::importers::source::ReadSeek;
+use crate::importers::slice::{self, Again, Joined, Layout, Place, RawRecord, RecordError};
 use crate::importers::{ImportError, Sink, Source};
-use crate::warning::{ByteSpan, Loss};
+use crate::warning::Loss;
 
 /// One session of a file: its id, its subagent, and the places of its lines in file order.
 pub(super) struct Session {
     id: String,
     agent: Option<String>,
-    places: Vec<(ByteSpan, u64)>,
+    places: Vec<Place>,
 }
 
 impl Session {
@@ -35,8 +33,8 @@ pub(super) fn stage(source: &Source, sink: &mut dyn Sink) -> Result<Vec<Session>
     let mut by_name: BTreeMap<(String, Option<String>), usize> = BTreeMap::new();
     // Which session a message belongs to, for summaries, which name a message only.
     let mut by_uuid: BTreeMap<Hash, usize> = BTreeMap::new();
-    let mut summaries: Vec<(Hash, (ByteSpan, u64))> = Vec::new();
-    slice::each_line(source, sink, |record, sink| {
+    let mut summaries: Vec<(Hash, Place)> = Vec::new();
+    slice::each_in_order(source, Layout::Lines, sink, |record, sink| {
         let place = (record.span, record.line);
         let label = Label::read(record)?;
         if let Some(id) = label.session {
@@ -93,48 +91,24 @@ impl Label {
     }
 }
 
-/// Reads sessions back, one after the other.
-pub(super) struct Reader<'a> {
-    source: &'a Source,
-    file: BufReader<Box<dyn ReadSeek>>,
-    at: u64,
-}
-
-impl<'a> Reader<'a> {
-    pub(super) fn open(source: &'a Source) -> Result<Self, ImportError> {
-        Ok(Self { source, file: BufReader::new(source.open_seekable()?), at: 0 })
-    }
-
-    /// The lines of a session, and the record that stands for all of them; a line that cannot be read
-    /// is quarantined.
-    pub(super) fn read(
-        &mut self,
-        session: &Session,
-        sink: &mut dyn Sink,
-    ) -> Result<(Vec<Line>, Option<RawRecord>), ImportError> {
-        let mut lines = Vec::new();
-        let mut joined: Option<Joined> = None;
-        for (span, line) in &session.places {
-            let bytes = self.bytes(*span).map_err(|error| ImportError::io(self.source, error))?;
-            let mut record = RawRecord::at(self.source, bytes, span.start, *line);
-            record.rewrite();
-            match Line::read(&record.bytes) {
-                Ok(line) => {
-                    lines.push(line);
-                    joined.get_or_insert_with(|| Joined::new(&record)).add(&record);
-                }
-                Err(error) => sink.event(record.quarantine(&error))?,
+/// The lines of a session, and the record that stands for all of them; a line that cannot be read is
+/// quarantined.
+pub(super) fn read(
+    again: &mut Again<'_>,
+    session: &Session,
+    sink: &mut dyn Sink,
+) -> Result<(Vec<Line>, Option<RawRecord>), ImportError> {
+    let mut lines = Vec::new();
+    let mut joined: Option<Joined> = None;
+    for place in &session.places {
+        let record = again.record(*place)?;
+        match Line::read(&record.bytes) {
+            Ok(line) => {
+                lines.push(line);
+                joined.get_or_insert_with(|| Joined::new(&record)).add(&record);
             }
+            Err(error) => sink.event(record.quarantine(&error))?,
         }
-        Ok((lines, joined.map(Joined::finish)))
     }
-
-    fn bytes(&mut self, span: ByteSpan) -> std::io::Result<Vec<u8>> {
-        // Relative, so that neighbouring lines come from the buffer.
-        self.file.seek_relative(span.start as i64 - self.at as i64)?;
-        let mut bytes = vec![0; (span.end - span.start) as usize];
-        self.file.read_exact(&mut bytes)?;
-        self.at = span.end;
-        Ok(bytes)
-    }
+    Ok((lines, joined.map(Joined::finish)))
 }

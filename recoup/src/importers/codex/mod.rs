@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use self::session::Session;
 use super::object::Object;
-use super::slice::{self, Joined, RawRecord, RecordError};
+use super::slice::{self, Joined, Layout, RawRecord, RecordError};
 use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source};
 use crate::warning::Loss;
 
@@ -26,6 +26,10 @@ pub(super) struct Codex;
 impl Importer for Codex {
     fn format(&self) -> &'static str {
         "codex"
+    }
+
+    fn recognizes(&self) -> &'static str {
+        "lines with `timestamp`, `payload` and a `type` such as session_meta or response_item"
     }
 
     fn detect(&self, probe: &Probe) -> bool {
@@ -42,7 +46,7 @@ impl Importer for Codex {
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let mut session = Session::new(self.format());
         let mut joined: Option<Joined> = None;
-        slice::each_line(source, sink, |record, _| {
+        slice::each_in_order(source, Layout::Lines, sink, |record, _| {
             line(&mut session, record)?;
             joined.get_or_insert_with(|| Joined::new(record)).add(record);
             Ok(())

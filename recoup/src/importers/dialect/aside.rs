@@ -23,7 +23,7 @@ impl Aside {
     }
 
     /// Notes what was not taken of an object and says something, under its place.
-    pub(super) fn left(&mut self, object: Object<'_>, place: &str) {
+    pub(in crate::importers) fn left(&mut self, object: Object<'_>, place: &str) {
         for key in object.filled_rest().into_keys() {
             self.lose(format!("{place}.{key}"), "no part of a record holds it");
         }

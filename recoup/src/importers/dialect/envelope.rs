@@ -8,9 +8,10 @@ use super::{Aside, Dialect, anthropic, gemini, spoken, usage};
 use crate::importers::RecordError;
 use crate::importers::object::Object;
 use crate::importers::value::{elements, is_array, is_object, text};
-use crate::trajectory::{Call, Part, Role};
+use crate::trajectory::{Call, Role};
 
-/// Takes the messages out of an object that holds some; false where it holds none, and stays whole.
+/// Takes the messages out of an object that holds some, be it a request or a response; false where it
+/// holds none, and stays whole.
 ///
 /// # Errors
 /// When a message cannot be read, with its place.
@@ -25,12 +26,30 @@ pub(super) fn open(
     if object.has("role") || object.has("lc") {
         return Ok(false);
     }
+    Ok(request(object, thread, dialect, speaker, aside)? || answer(object, thread, aside)?)
+}
+
+/// Takes the messages of a request out of its object; false where it holds none.
+///
+/// # Errors
+/// As [`open`].
+pub(in crate::importers) fn request(
+    object: &mut Object<'_>,
+    thread: &mut Thread,
+    dialect: Option<Dialect>,
+    speaker: Role,
+    aside: &mut Aside,
+) -> Result<bool, RecordError> {
     for (key, dialect, speaker) in [
         ("messages", dialect, speaker),
         ("contents", Some(Dialect::Gemini), Role::User),
         ("input", dialect.or(Some(Dialect::Responses)), Role::User),
     ] {
-        let Some(raw) = object.get(key).filter(|raw| is_array(raw) || text(raw).is_some()) else { continue };
+        let Some(raw) = object.get(key) else { continue };
+        // A single content stands without its list.
+        if !is_array(raw) && text(raw).is_none() && !(key == "contents" && is_object(raw)) {
+            continue;
+        }
         object.take(key);
         instructions(object, thread, aside)?;
         match elements(raw) {
@@ -39,7 +58,7 @@ pub(super) fn open(
         }
         return Ok(true);
     }
-    answer(object, thread, aside)
+    Ok(false)
 }
 
 /// Takes out what a model is told apart from the messages.
@@ -59,8 +78,15 @@ fn instructions(object: &mut Object<'_>, thread: &mut Thread, aside: &mut Aside)
     Ok(())
 }
 
-/// Takes out the answer that a response of a provider holds. Of several the first counts.
-fn answer(object: &mut Object<'_>, thread: &mut Thread, aside: &mut Aside) -> Result<bool, RecordError> {
+/// Takes the answer out of a provider's response; false where it holds none. Of several the first counts.
+///
+/// # Errors
+/// As [`open`].
+pub(in crate::importers) fn answer(
+    object: &mut Object<'_>,
+    thread: &mut Thread,
+    aside: &mut Aside,
+) -> Result<bool, RecordError> {
     for (key, inner, dialect) in [
         ("choices", "message", None),
         ("candidates", "content", Some(Dialect::Gemini)),

@@ -103,7 +103,7 @@ fn part(
     } else {
         None
     };
-    seal(signature, before);
+    seal(signature, before, aside);
     let Some(read) = read else {
         // Programs that the provider ran, and what comes next year.
         let kind = fields.keys().next().unwrap_or("part").to_owned();
@@ -113,16 +113,19 @@ fn part(
     (read, name)
 }
 
-/// Gives a seal to the last reasoning, or to one without text where that has its own or there is none.
-fn seal(signature: Option<String>, before: &mut Vec<Part>) {
+/// Gives a seal to the last reasoning before it, or to one without text where that has its own or there
+/// is none.
+fn seal(signature: Option<String>, before: &mut Vec<Part>, aside: &mut Aside) {
     let Some(seal) = signature else { return };
-    if let Some(Part::Reasoning { signature, .. }) = before.last_mut()
-        && signature.is_none()
-    {
-        *signature = Some(seal);
-        return;
+    aside.lose("part.thoughtSignature", "kept with the reasoning, not with the part that it stood on");
+    let reasoning = before.iter_mut().rev().find_map(|part| match part {
+        Part::Reasoning { signature, .. } => Some(signature),
+        _ => None,
+    });
+    match reasoning {
+        Some(signature) if signature.is_none() => *signature = Some(seal),
+        _ => before.push(Part::Reasoning { text: String::new(), signature: Some(seal) }),
     }
-    before.push(Part::Reasoning { text: String::new(), signature: Some(seal) });
 }
 
 fn function_call(raw: &RawValue, aside: &mut Aside) -> Option<Part> {

@@ -20,6 +20,7 @@ mod envelope;
 mod gemini;
 mod genai;
 mod langchain;
+mod offered;
 mod responses;
 mod thread;
 mod usage;
@@ -30,8 +31,11 @@ pub(super) use self::anthropic::blocks as anthropic_blocks;
 pub(super) use self::aside::Aside;
 pub(super) use self::chat::push_messages;
 pub(super) use self::content::image_url;
+use self::envelope::open;
+pub(super) use self::envelope::{answer, request};
+pub(super) use self::offered::offered;
 pub(super) use self::responses::Item;
-use self::thread::Thread;
+pub(super) use self::thread::Thread;
 pub(super) use self::usage::usage;
 use super::RecordError;
 use super::object::Object;
@@ -98,7 +102,7 @@ pub(super) fn messages(
         Some(list) => thread.add_all(&list, "messages", dialect, speaker, aside)?,
         None => {
             let mut object = Object::parse(raw, "messages")?;
-            if envelope::open(&mut object, &mut thread, dialect, speaker, aside)? {
+            if open(&mut object, &mut thread, dialect, speaker, aside)? {
                 aside.left(object, "messages");
             } else {
                 thread.add(raw, dialect, speaker, aside)?;

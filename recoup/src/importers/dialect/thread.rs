@@ -11,7 +11,7 @@ use crate::trajectory::{Node, Part, Role};
 
 /// Messages so far.
 #[derive(Default)]
-pub(super) struct Thread {
+pub(in crate::importers) struct Thread {
     nodes: Vec<Node>,
     /// The last node is a response whose pieces may go on.
     open: bool,
@@ -19,12 +19,12 @@ pub(super) struct Thread {
 
 impl Thread {
     /// The messages, in order, without parents.
-    pub(super) fn finish(self) -> Vec<Node> {
+    pub(in crate::importers) fn finish(self) -> Vec<Node> {
         self.nodes
     }
 
     /// Adds a list of messages; `place` names it in errors.
-    pub(super) fn add_all(
+    pub(in crate::importers) fn add_all(
         &mut self,
         list: &[&RawValue],
         place: &str,
@@ -61,7 +61,7 @@ impl Thread {
     }
 
     /// Adds one message.
-    pub(super) fn add(
+    pub(in crate::importers) fn add(
         &mut self,
         raw: &RawValue,
         dialect: Option<Dialect>,
@@ -116,7 +116,7 @@ impl Thread {
     }
 
     /// The last message, where it is a model's.
-    pub(super) fn answered(&mut self) -> Option<&mut Node> {
+    pub(in crate::importers) fn answered(&mut self) -> Option<&mut Node> {
         self.nodes.last_mut().filter(|node| node.role == Role::Assistant)
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn read(
 
 /// Adds the messages, each turn with the model call that gave it: by the message's id, or in order in
 /// logs without ids. Returns the last one's position.
-fn push_messages(
+pub(super) fn push_messages(
     run: &mut Trajectory,
     prompts: &mut Prompts,
     messages: &[&RawValue],
@@ -129,7 +129,12 @@ fn push_messages(
 /// Adds what a model was shown where it is not the conversation: before a history was cut or summed up,
 /// say. It is a branch of its own: context, sampled by nobody. A prompt that does not begin as the
 /// conversation does is another agent's or a judge's, and no part of this run.
-fn push_prompt(run: &mut Trajectory, prompts: &mut Prompts, prompt: &[&RawValue], attachments: &Attachments) {
+pub(super) fn push_prompt(
+    run: &mut Trajectory,
+    prompts: &mut Prompts,
+    prompt: &[&RawValue],
+    attachments: &Attachments,
+) {
     let mut place = None;
     for raw in prompt {
         // The call was made all the same; its figures stand with its turn.

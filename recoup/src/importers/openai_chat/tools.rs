@@ -10,6 +10,9 @@ use crate::importers::value::{elements, is_object, text};
 use crate::trajectory::Tool;
 use crate::warning::Loss;
 
+/// Names of the schema of a tool's arguments.
+const SCHEMAS: [&str; 4] = ["parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"];
+
 /// Reads a list of definitions, or a JSON string that holds one. `None` where it is something else;
 /// members that a [`Tool`] has no place for are losses.
 pub(in crate::importers) fn tools(
@@ -28,13 +31,14 @@ fn list(raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Vec
     elements(raw)?.into_iter().map(|raw| tool(raw, format, losses)).collect()
 }
 
-fn tool(raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Tool> {
+/// Reads one definition; `None` for one that names nothing.
+pub(in crate::importers) fn tool(raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Tool> {
     let mut outer = Object::of(raw)?;
     let wrapped = outer.get("function").is_some_and(is_object);
     let mut inner = if wrapped { outer.object("function") } else { std::mem::take(&mut outer) };
     let name = inner.text("name")?;
     let description = inner.text("description").unwrap_or_default();
-    let schema = ["parameters", "input_schema"].into_iter().find_map(|key| inner.take(key));
+    let schema = SCHEMAS.into_iter().find_map(|key| inner.take(key));
     outer.take("type");
     inner.take("type");
     // What recoup's own exports say beside OpenAI's form.

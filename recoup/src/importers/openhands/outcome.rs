@@ -6,7 +6,7 @@ use crate::json::Json;
 use crate::trajectory::{Outcome, TerminationKind};
 
 /// The outcome of a run and what it rests on.
-pub(super) struct Scored {
+pub(in crate::importers) struct Scored {
     /// How it ended.
     pub outcome: Outcome,
     /// Who scored it.
@@ -17,7 +17,7 @@ pub(super) struct Scored {
 
 /// Takes outcome, error and the scorer's report from a record. `last_state` is the state of the agent
 /// that the events note last.
-pub(super) fn read(output: &mut Object, last_state: Option<&str>) -> Scored {
+pub(in crate::importers) fn read(output: &mut Object, last_state: Option<&str>) -> Scored {
     let report = output.take("report");
     let test_result = output.take("test_result");
     let mut tests = test_result.and_then(Object::of).unwrap_or_default();

@@ -46,6 +46,10 @@ impl Importer for ReactText {
 
     /// Nothing but banners may stand before the first question, and a thought and an action must
     /// follow it: text that merely shows such a run is not recognized.
+    fn recognizes(&self) -> &'static str {
+        "a text of lines that begin with Question, Thought 1 and Action 1"
+    }
+
     fn detect(&self, probe: &Probe) -> bool {
         if matches!(probe.shape, Shape::Zip | Shape::Binary) {
             return false;

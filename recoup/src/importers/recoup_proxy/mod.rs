@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use self::conversation::{Conversation, Finished};
 pub use self::entry::{Api, Begin, End, Entry, Label, Outcome, Problem, Sharing};
 use super::slice::{self, Joined, RawRecord, RecordError};
-use super::{Event, ImportError, Importer, Outline, Probe, Shape, Sink, Source};
+use super::{Event, ImportError, Importer, Layout, Outline, Probe, Shape, Sink, Source};
 use crate::trajectory::Sealed;
 use crate::verdict::StateLabel;
 use crate::warning::Loss;
@@ -33,6 +33,10 @@ pub(super) struct RecoupProxy;
 impl Importer for RecoupProxy {
     fn format(&self) -> &'static str {
         FORMAT
+    }
+
+    fn recognizes(&self) -> &'static str {
+        "lines of the log that `recoup proxy` writes, each with `recoup_proxy`"
     }
 
     fn detect(&self, probe: &Probe) -> bool {
@@ -85,7 +89,7 @@ pub fn read(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Sealed, Vec<Sta
 fn conversations(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Finished, RawRecord)>, ImportError> {
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut found: Vec<(Conversation, Joined)> = Vec::new();
-    slice::each_line(source, sink, |record, _| {
+    slice::each_in_order(source, Layout::Lines, sink, |record, _| {
         let entry = Entry::parse(&record.bytes).map_err(RecordError::from)?;
         let name = entry.conversation();
         let number = match numbers.get(name) {

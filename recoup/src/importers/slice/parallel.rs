@@ -1,11 +1,12 @@
-//! Parses records on several threads and hands the results on in input order.
+//! Reads records on several threads and hands the results on in input order.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::{Layout, RawRecord, Records, Stop};
-use crate::importers::{Event, ImportError, Sink, SinkError, Source};
+use crate::importers::{Event, ImportError, Sink, Source};
+use crate::warning::Quarantine;
 
 /// Records of one batch together hold about this many bytes.
 const BATCH_BYTES: usize = 256 << 10;
@@ -14,37 +15,60 @@ const FLIGHT_BYTES: usize = 6 << 20;
 /// Files below this size are read on the calling thread.
 const SEQUENTIAL_BYTES: usize = 128 << 10;
 
+/// A record, or what could not become one.
+type Item = Result<RawRecord, Quarantine>;
+
 /// Cuts a file into records, reads each with `read` and passes what it emits to `sink`, in the order
 /// of the file whatever the thread count. A record that `read` refuses is quarantined.
 ///
 /// # Errors
 /// When the file cannot be read or the sink fails.
-pub fn each<F>(source: &Source, layout: Layout, sink: &mut dyn Sink, read: F) -> Result<(), ImportError>
+pub fn each<F>(source: &Source, layout: Layout<'_>, sink: &mut dyn Sink, read: F) -> Result<(), ImportError>
 where
     F: Fn(&RawRecord, &mut dyn Sink) -> Result<(), Stop> + Sync,
 {
     let mut records = Records::new(source, layout)?;
-    let threads = source.options().threads;
+    let read = |item: Item, events: &mut Vec<Event>| match item {
+        Err(quarantine) => events.push(Event::Quarantine(quarantine)),
+        Ok(mut record) => {
+            record.prepare();
+            // A `Vec` never fails to take an event.
+            let _ = record.attempt(events, &read);
+        }
+    };
+    in_order(source.options().threads, move || records.next_raw(), read, |event| Ok(sink.event(event)?))
+}
+
+/// Draws records from `next`, shows each to `read` on one of `threads` threads and gives what that
+/// emits to `deliver`, on the calling thread and in the order of the records.
+///
+/// # Errors
+/// The first one of `next` or `deliver`; what stands before it is delivered.
+pub(in crate::importers) fn in_order<T: Send>(
+    threads: usize,
+    mut next: impl FnMut() -> Option<Result<Item, ImportError>> + Send,
+    read: impl Fn(Item, &mut Vec<T>) + Sync,
+    mut deliver: impl FnMut(T) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
     let mut batch = Batch::default();
     // The first batch is read here: most files end with it, and threads cost more than it does.
     while batch.bytes < SEQUENTIAL_BYTES || threads < 2 {
-        match records.next_raw() {
-            None => return Ok(batch.read(&read).into_iter().try_for_each(|event| sink.event(event))?),
+        match next() {
+            None => return batch.read(&read).into_iter().try_for_each(deliver),
             Some(Ok(item)) => batch.push(item),
             Some(Err(error)) => {
-                batch.read(&read).into_iter().try_for_each(|event| sink.event(event))?;
+                batch.read(&read).into_iter().try_for_each(deliver)?;
                 return Err(error);
             }
         }
         if threads < 2 {
-            let events = std::mem::take(&mut batch).read(&read);
-            events.into_iter().try_for_each(|event| sink.event(event))?;
+            std::mem::take(&mut batch).read(&read).into_iter().try_for_each(&mut deliver)?;
         }
     }
     let flight = Flight::default();
     std::thread::scope(|scope| {
         let (to_workers, from_slicer) = sync_channel::<(u64, Batch)>(threads);
-        let (to_collector, from_workers) = sync_channel::<(u64, usize, Vec<Event>)>(threads * 2);
+        let (to_collector, from_workers) = sync_channel::<(u64, usize, Vec<T>)>(threads * 2);
         // The workers own the receiver: when the last one ends, the slicer's next send fails.
         let from_slicer = Arc::new(Mutex::new(from_slicer));
         for _ in 0..threads {
@@ -54,8 +78,8 @@ where
         }
         drop((from_slicer, to_collector));
         let flight = &flight;
-        let slicer = scope.spawn(move || slice(records, batch, &to_workers, flight));
-        let collected = collect(&from_workers, sink, flight);
+        let slicer = scope.spawn(move || slice(next, batch, &to_workers, flight));
+        let collected = collect(&from_workers, deliver, flight);
         // A failed sink closes the channels, so slicer and workers end.
         drop(from_workers);
         flight.close();
@@ -68,44 +92,34 @@ where
 /// Records, and quarantined ranges, in order.
 #[derive(Default)]
 struct Batch {
-    items: Vec<Result<RawRecord, Event>>,
+    items: Vec<Item>,
     bytes: usize,
 }
 
 impl Batch {
-    fn push(&mut self, item: Result<RawRecord, crate::warning::Quarantine>) {
+    fn push(&mut self, item: Item) {
         self.bytes += item.as_ref().map_or(64, |record| record.bytes.len());
-        self.items.push(item.map_err(Event::Quarantine));
+        self.items.push(item);
     }
 
-    fn read<F>(self, read: &F) -> Vec<Event>
-    where
-        F: Fn(&RawRecord, &mut dyn Sink) -> Result<(), Stop>,
-    {
-        let mut events = Vec::new();
+    fn read<T>(self, read: &impl Fn(Item, &mut Vec<T>)) -> Vec<T> {
+        let mut out = Vec::new();
         for item in self.items {
-            match item {
-                Err(event) => events.push(event),
-                Ok(mut record) => {
-                    record.prepare();
-                    // A `Vec` never fails to take an event.
-                    let _ = record.attempt(&mut events, read);
-                }
-            }
+            read(item, &mut out);
         }
-        events
+        out
     }
 }
 
 fn slice(
-    mut records: Records,
+    mut next: impl FnMut() -> Option<Result<Item, ImportError>>,
     mut batch: Batch,
     to_workers: &SyncSender<(u64, Batch)>,
     flight: &Flight,
 ) -> Result<(), ImportError> {
     let mut number = 0;
     loop {
-        let item = records.next_raw();
+        let item = next();
         let ended = item.is_none();
         let mut failed = None;
         match item {
@@ -139,13 +153,11 @@ fn send(number: &mut u64, batch: &mut Batch, to_workers: &SyncSender<(u64, Batch
     flight.take_off(batch.bytes) && to_workers.send((*number - 1, batch)).is_ok()
 }
 
-fn work<F>(
+fn work<T>(
     from_slicer: &Mutex<Receiver<(u64, Batch)>>,
-    to_collector: &SyncSender<(u64, usize, Vec<Event>)>,
-    read: &F,
-) where
-    F: Fn(&RawRecord, &mut dyn Sink) -> Result<(), Stop>,
-{
+    to_collector: &SyncSender<(u64, usize, Vec<T>)>,
+    read: &impl Fn(Item, &mut Vec<T>),
+) {
     loop {
         let received = from_slicer.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((number, batch)) = received else { return };
@@ -156,19 +168,17 @@ fn work<F>(
     }
 }
 
-fn collect(
-    from_workers: &Receiver<(u64, usize, Vec<Event>)>,
-    sink: &mut dyn Sink,
+fn collect<T>(
+    from_workers: &Receiver<(u64, usize, Vec<T>)>,
+    mut deliver: impl FnMut(T) -> Result<(), ImportError>,
     flight: &Flight,
-) -> Result<(), SinkError> {
+) -> Result<(), ImportError> {
     let mut early = BTreeMap::new();
     let mut next = 0;
     for (number, bytes, events) in from_workers {
         early.insert(number, (bytes, events));
         while let Some((bytes, events)) = early.remove(&next) {
-            for event in events {
-                sink.event(event)?;
-            }
+            events.into_iter().try_for_each(&mut deliver)?;
             flight.land(bytes);
             next += 1;
         }

@@ -7,14 +7,17 @@ use super::cursor::Cursor;
 use super::scan::Next;
 use super::{Layout, RawRecord};
 use crate::id::Hash;
+use crate::importers::table::Rows;
 use crate::importers::{ImportError, Source};
 use crate::warning::{ByteSpan, Quarantine};
 
 /// The records of a file, in order: each is read, or quarantined with its range.
-pub struct Records {
+pub struct Records<'a> {
     source: Source,
     cursor: Cursor,
-    layout: Layout,
+    /// In place of the cursor, for a table.
+    rows: Option<Rows>,
+    layout: Layout<'a>,
     place: Place,
     index: u64,
     /// How often each record occurred, by the first 64 bits of its hash.
@@ -30,16 +33,18 @@ enum Place {
 
 type Item = Result<RawRecord, Quarantine>;
 
-impl Records {
+impl<'a> Records<'a> {
     /// Opens a file.
     ///
     /// # Errors
-    /// When it cannot be opened.
-    pub fn new(source: &Source, layout: Layout) -> Result<Self, ImportError> {
+    /// When it cannot be opened, or is no table where a table is wanted.
+    pub fn new(source: &Source, layout: Layout<'a>) -> Result<Self, ImportError> {
         let cursor = Cursor::new(source.open()?, source.options().record_bytes_max);
+        let rows = if layout == Layout::Table { Some(Rows::open(source)?) } else { None };
         Ok(Self {
             source: source.clone(),
             cursor,
+            rows,
             layout,
             place: Place::Start,
             index: 0,
@@ -66,6 +71,10 @@ impl Records {
     }
 
     fn advance(&mut self) -> io::Result<Option<Item>> {
+        if let Some(rows) = &mut self.rows {
+            let Some(item) = rows.next() else { return Ok(None) };
+            return Ok(Some(item?.map(|record| self.numbered(record))));
+        }
         if self.place == Place::Start {
             self.place = Place::Inside;
             if let Some(problem) = self.begin()? {
@@ -79,7 +88,7 @@ impl Records {
         match self.layout {
             Layout::Lines => self.next_line(),
             Layout::Elements(_) => self.next_element(),
-            Layout::Document => {
+            Layout::Document | Layout::Table => {
                 self.place = Place::End;
                 let start = self.cursor.mark();
                 while self.cursor.fill()? {
@@ -174,23 +183,20 @@ impl Records {
         bytes.truncate(bytes.len() - tail);
         bytes.drain(..lead);
         let start = start + lead as u64;
+        let record = RawRecord::at(&self.source, bytes, start, line);
+        Some(Ok(self.numbered(record)))
+    }
+
+    /// The record with its place among the others.
+    fn numbered(&mut self, mut record: RawRecord) -> RawRecord {
         let mut hash = [0; 8];
-        hash.copy_from_slice(&Hash::of(&bytes).0[..8]);
+        hash.copy_from_slice(&Hash::of(&record.bytes).0[..8]);
         let ordinal = self.seen.entry(hash).or_default();
-        let record = RawRecord {
-            uri: self.source.uri().to_owned(),
-            span: ByteSpan { start, end: start + bytes.len() as u64 },
-            bytes,
-            line,
-            index: self.index,
-            ordinal: *ordinal,
-            sha256: String::new(),
-            losses: Vec::new(),
-            licence: self.source.options().licence.clone(),
-        };
+        record.index = self.index;
+        record.ordinal = *ordinal;
         *ordinal += 1;
         self.index += 1;
-        Some(Ok(record))
+        record
     }
 
     fn problem(&self, start: u64, code: &str, reason: String) -> Quarantine {
@@ -208,7 +214,7 @@ impl Records {
     }
 }
 
-impl Iterator for Records {
+impl Iterator for Records<'_> {
     type Item = Result<Item, ImportError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -20,7 +20,16 @@ pub fn sources_from_paths(
     paths: &[String],
     options: &Arc<ImportOptions>,
 ) -> (Vec<Source>, Vec<SourceProblem>) {
-    let mut found = Found { options, sources: Vec::new(), problems: Vec::new() };
+    wanted_sources(paths, options, &mut |_| true)
+}
+
+/// As [`sources_from_paths`], of the files that `wanted` takes: the others are not opened.
+pub fn wanted_sources(
+    paths: &[String],
+    options: &Arc<ImportOptions>,
+    wanted: &mut dyn FnMut(&Path) -> bool,
+) -> (Vec<Source>, Vec<SourceProblem>) {
+    let mut found = Found { options, wanted, files: 0, sources: Vec::new(), problems: Vec::new() };
     for given in paths {
         let path = Path::new(given);
         if is_kernels(path) {
@@ -41,6 +50,9 @@ pub fn sources_from_paths(
 /// What has been found so far.
 struct Found<'a> {
     options: &'a Arc<ImportOptions>,
+    wanted: &'a mut dyn FnMut(&Path) -> bool,
+    /// Files, wanted or not.
+    files: usize,
     sources: Vec<Source>,
     problems: Vec<SourceProblem>,
 }
@@ -84,9 +96,9 @@ impl Found<'_> {
         if is_kernels(&base) {
             return self.problem(pattern.to_owned(), "refused", "files of the kernel, not read");
         }
-        let before = self.sources.len();
+        let before = self.files;
         self.walk(&base, &base, Some(&matcher));
-        if self.sources.len() == before {
+        if self.files == before {
             self.problem(pattern.to_owned(), "not-found", "the pattern matches no file");
         }
     }
@@ -122,6 +134,10 @@ impl Found<'_> {
     }
 
     fn file(&mut self, path: &Path, root: Option<PathBuf>) {
+        self.files += 1;
+        if !(self.wanted)(path) {
+            return;
+        }
         let uri = path.to_string_lossy().into_owned();
         let source = Source::from_path(uri, path.to_path_buf(), root, self.options.clone());
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip")) {

@@ -58,6 +58,19 @@ impl Source {
         from.sibling(name)
     }
 
+    /// The files of this one's own folder, this one among them, by name; no links, no folders.
+    ///
+    /// # Errors
+    /// In words, when this source has no folder or it cannot be read.
+    pub fn folder_files(&self) -> Result<Vec<Self>, String> {
+        let (_, folder) = self.root.as_ref().ok_or("the source has no folder")?;
+        let entries = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.collect();
+        names.sort_unstable();
+        Ok(names.iter().filter_map(|name| self.sibling(name).ok()).collect())
+    }
+
     /// True when a sibling of that name can be read.
     pub fn has_sibling(&self, name: &str) -> bool {
         self.sibling(name).is_ok()

@@ -1,12 +1,11 @@
 //! The folder that outlets write into: whole files only, and none of somebody else's lost.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::Path;
 
 use super::TITLE;
-use crate::exporters::{PARTIAL, partial, place};
-use crate::failpoint::Failpoint;
+use crate::exporters::PARTIAL;
 use crate::pipeline::PipelineError;
 
 /// The reports, and what stands in the head of each that recoup wrote.
@@ -34,13 +33,6 @@ pub fn require_own(out: &Path) -> Result<(), PipelineError> {
         }
     }
     Ok(())
-}
-
-/// Writes beside the file and renames, so that a reader sees the old or the new one.
-pub(in crate::pipeline) fn replace(path: &Path, text: &str, point: Failpoint) -> std::io::Result<()> {
-    let mut file = partial(path.parent().unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    place(file, path, point)
 }
 
 /// Removes what a call that was killed left behind.

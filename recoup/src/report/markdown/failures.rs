@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 
 use super::super::model::{DetectorCount, Example, Report};
 use super::super::wording::{self, number, place, runs, two_decimals};
-use super::fence::{cell, code, fenced, prose};
 use super::{counts, share};
+use crate::fence::{cell, code, fenced, prose};
 
 pub(super) fn blame(out: &mut String, report: &Report) -> fmt::Result {
     let blamed: Vec<_> = report.blame.iter().filter(|count| count.failures + count.suspected > 0).collect();

@@ -6,8 +6,8 @@ use super::super::command::short_id;
 use super::super::judges::{lines, panels, steps, unmeasured};
 use super::super::model::Report;
 use super::super::wording::number;
-use super::fence::{cell, prose};
 use super::left_out;
+use crate::fence::{cell, prose};
 
 pub(super) fn judges(out: &mut String, report: &Report) -> fmt::Result {
     let Some(judges) = &report.judges else { return Ok(()) };

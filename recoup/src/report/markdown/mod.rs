@@ -6,7 +6,6 @@
 //! is safe after a backslash.
 
 mod failures;
-mod fence;
 mod judges;
 mod outputs;
 mod replay;
@@ -14,10 +13,10 @@ mod views;
 
 use std::fmt::{self, Write};
 
-use self::fence::{cell, code, fenced, prose};
 use super::command::short_id;
 use super::model::{Action, Attach, Group, Rate, Report, RunEntry};
 use super::wording::{self, number, place, rate_or_none, runs, two_decimals};
+use crate::fence::{cell, code, fenced, prose};
 
 /// Runs shown; the page and the JSON have more.
 const RUNS: usize = 40;

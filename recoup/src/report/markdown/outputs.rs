@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use super::super::model::{ImportSummary, Report};
 use super::super::wording::{counted, number, runs};
-use super::fence::code;
 use super::left_out;
+use crate::fence::code;
 
 pub(super) fn learning(out: &mut String, report: &Report) -> fmt::Result {
     let learning = &report.learning;

@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 use super::super::command::short_id;
 use super::super::model::Report;
 use super::super::wording::{self, number, percent};
-use super::fence::{cell, prose};
 use super::left_out;
+use crate::fence::{cell, prose};
 use crate::verdict::Arm;
 
 pub(super) fn replay(out: &mut String, report: &Report) -> fmt::Result {

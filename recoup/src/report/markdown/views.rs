@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use super::super::model::{Preview, Report};
 use super::super::wording::{counted, learned, number, size};
 use super::counts;
-use super::fence::{cell, fenced};
+use crate::fence::{cell, fenced};
 
 /// What stands around a stretch that is learned. A run's own such marks are shown as they are.
 const MARKS: (char, char) = ('⟦', '⟧');

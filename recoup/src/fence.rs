@@ -1,11 +1,11 @@
-//! Text that others wrote, kept within fences that it cannot leave.
+//! Markdown: text that others wrote, kept within fences that it cannot leave.
 
 use std::fmt::{self, Write};
 
 use crate::visible::{visible_controls, visible_line};
 
 /// This program's own words, which may hold the name of a file or a detector but no trace text.
-pub(super) fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in visible_line(text).chars() {
         if r"\`*[]<>|&!#~".contains(c) {
@@ -17,7 +17,7 @@ pub(super) fn prose(text: &str) -> String {
 }
 
 /// A code span on one line.
-pub(super) fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = visible_line(text);
     if text.trim().is_empty() {
         return "` `".to_owned();
@@ -29,12 +29,12 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// A code span in a table.
-pub(super) fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     code(&text.replace('|', "│"))
 }
 
 /// A fenced block.
-pub(super) fn fenced(out: &mut String, text: &str) -> fmt::Result {
+pub(crate) fn fenced(out: &mut String, text: &str) -> fmt::Result {
     let text = visible_controls(text);
     let fence = "`".repeat((longest_backtick_run(&text) + 1).max(3));
     writeln!(out, "{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n'))

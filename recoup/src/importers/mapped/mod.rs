@@ -1,0 +1,136 @@
+//! A format of one's own: an importer made of a mapping that a person wrote, for simple logs.
+//!
+//! A record is a run with its messages inside, or a message, and then the records of one `id` are a run
+//! ([`groups`]). What no path takes stays with the run or the message by its own name; what has no place there
+//! is a loss.
+
+mod groups;
+mod mapping;
+mod path;
+mod run;
+
+use std::collections::BTreeSet;
+
+use serde_json::value::RawValue;
+
+pub use self::mapping::Mapping;
+use self::path::{Path, Taken};
+use self::run::Draft;
+use super::object::Object;
+use super::slice::{self, Layout, RawRecord, Stop};
+use super::{ImportError, Importer, Outline, Probe, Scoring, Shape, Sink, Source};
+use crate::warning::Loss;
+
+/// Why something that stands around the records is a loss.
+const BESIDE: &str = "stands beside the records, where the mapping does not look";
+
+impl Importer for Mapping {
+    fn format(&self) -> &str {
+        &self.name
+    }
+
+    fn recognizes(&self) -> &str {
+        &self.recognizes
+    }
+
+    fn detect(&self, probe: &Probe) -> bool {
+        if !matches!(probe.shape, Shape::Object | Shape::Array | Shape::Lines) {
+            return false;
+        }
+        let records: Vec<&Outline> = match &self.records {
+            Some(path) => probe.values.iter().flat_map(|value| path.outlines(value)).collect(),
+            None => probe.records().iter().collect(),
+        };
+        let speaks = |message: &Outline| self.message.role.path().is_none_or(|role| role.is_in(message));
+        records.into_iter().any(|record| match (&self.run.messages, &self.run.id) {
+            (Some(messages), _) => messages.outlines(record).into_iter().any(speaks),
+            (None, Some(id)) => id.is_in(record) && speaks(record),
+            (None, None) => false,
+        })
+    }
+
+    fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        let probe = Probe::read(source)?;
+        let array = self.records.as_ref().and_then(Path::to_array);
+        let (layout, inner) = match (&self.records, &array, probe.layout()) {
+            (None, _, layout) => (layout, None),
+            (Some(path), _, Layout::Lines) => (Layout::Lines, Some(path)),
+            (Some(_), Some(names), _) => (Layout::Elements(names), None),
+            (Some(path), None, _) => (Layout::Document, Some(path)),
+        };
+        if let Layout::Elements([first, ..]) = layout {
+            self.lose_around(source, array.as_deref().unwrap_or_default(), first, sink)?;
+        }
+        if self.run.messages.is_none() {
+            return groups::import(self, source, layout, inner, sink);
+        }
+        let scoring = &source.options().scoring;
+        slice::each(source, layout, sink, |record, sink| self.read(record, inner, scoring, sink))
+    }
+}
+
+impl Mapping {
+    /// The runs that a record holds.
+    fn read(
+        &self,
+        record: &RawRecord,
+        inner: Option<&Path>,
+        scoring: &Scoring,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Stop> {
+        let root: &RawValue = record.parse()?;
+        for (part, raw) in (0..).zip(self.within(root, inner, sink)?) {
+            let mut draft = Draft::new(self);
+            draft.head(raw);
+            let messages = self.run.messages.as_ref().map(|path| path.all(raw)).unwrap_or_default();
+            let read = messages
+                .into_iter()
+                .enumerate()
+                .try_for_each(|(index, message)| draft.message(message, &format!("messages[{index}]")));
+            match read {
+                Ok(()) => {
+                    draft.keep_rest(raw);
+                    let (run, native) = draft.finish(scoring, sink)?;
+                    record.emit(sink, run, native, Vec::new(), part)?;
+                }
+                // The other runs of the record are none the worse.
+                Err(error) => sink.event(record.quarantine(&error))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The records inside a larger one; what stands around them is lost.
+    fn within<'a>(
+        &self,
+        root: &'a RawValue,
+        inner: Option<&Path>,
+        sink: &mut dyn Sink,
+    ) -> Result<Vec<&'a RawValue>, Stop> {
+        let Some(path) = inner else { return Ok(vec![root]) };
+        let rest = Taken::by([path]).rest_of(root);
+        let left: Option<Object<'_>> = rest.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        for key in left.iter().flat_map(Object::keys) {
+            sink.loss(Loss::new(&self.name, key, BESIDE))?;
+        }
+        Ok(path.all(root))
+    }
+
+    /// Says what stands around the array of records.
+    fn lose_around(
+        &self,
+        source: &Source,
+        names: &[&str],
+        first: &str,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ImportError> {
+        // A file that is cut off has no whole header; reading its records says so.
+        let Ok(header) = slice::header(source, names) else { return Ok(()) };
+        let Ok(around) = header.parse::<Object<'_>>() else { return Ok(()) };
+        let keys: BTreeSet<&str> = around.keys().filter(|key| *key != first).collect();
+        for key in keys {
+            sink.loss(Loss::new(&self.name, key, BESIDE))?;
+        }
+        Ok(())
+    }
+}

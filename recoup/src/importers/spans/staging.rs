@@ -1,0 +1,340 @@
+//! The staging table: pieces of runs that lie interleaved in files, sorted by run.
+//!
+//! A first pass over the files notes the place of every piece in a temporary SQLite table; afterwards
+//! each run's pieces are read back together, in file order, as one record. Runs come in the order in
+//! which they first appear. Places, not bytes, are kept (but for what cannot be read back from its
+//! place), so the table is small, and memory is bounded by the largest run.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, Read as _};
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use crate::importers::slice::RawRecord;
+use crate::importers::source::ReadSeek;
+use crate::importers::{ImportError, Source};
+use crate::json::Json;
+use crate::warning::{ByteSpan, Quarantine};
+
+/// Names of runs that are kept in memory; the others are looked up in the table.
+const NAMES_MAX: usize = 1 << 16;
+/// Files that are kept open while runs are read back.
+const OPEN_MAX: usize = 64;
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// A piece of a run: a span, a score, a log record.
+pub(super) struct Fragment {
+    /// The run's own name.
+    pub(super) run: String,
+    /// What the piece's file says of it and others together.
+    pub(super) context: Option<std::sync::Arc<str>>,
+    /// Its bytes in the file.
+    pub(super) span: ByteSpan,
+    /// 1-based line of its record.
+    pub(super) line: u64,
+    /// Its JSON text, where the bytes in the file are another.
+    pub(super) held: Option<String>,
+}
+
+/// The table while it is filled.
+pub(super) struct Staging {
+    connection: Connection,
+    files: Vec<File>,
+    names: HashMap<String, i64>,
+    context: Option<(std::sync::Arc<str>, i64)>,
+    next: i64,
+}
+
+impl Staging {
+    /// An empty table.
+    pub(super) fn new() -> Result<Self, ImportError> {
+        // Without a name, SQLite keeps the table in a file of its own that goes with the connection.
+        let connection = Connection::open("").and_then(|connection| {
+            connection.execute_batch(
+                "PRAGMA journal_mode = OFF;
+                 PRAGMA synchronous = OFF;
+                 PRAGMA cache_size = -16000;
+                 CREATE TABLE run(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+                 CREATE TABLE context(id INTEGER PRIMARY KEY, body TEXT NOT NULL);
+                 CREATE TABLE fragment(
+                     run INTEGER NOT NULL, number INTEGER NOT NULL, context INTEGER, file INTEGER NOT NULL,
+                     line INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, held TEXT,
+                     PRIMARY KEY(run, number)) WITHOUT ROWID;
+                 BEGIN;",
+            )?;
+            Ok(connection)
+        });
+        let connection = connection.map_err(table_error)?;
+        Ok(Self { connection, files: Vec::new(), names: HashMap::new(), context: None, next: 0 })
+    }
+
+    /// Goes on with another file: the places of the fragments that follow are in it.
+    /// A translated file's own size is given: its runs' place in it is the whole.
+    pub(super) fn file(&mut self, source: Source, translated: Option<u64>) {
+        self.files.push(File { source, translated });
+    }
+
+    /// Takes a fragment of the current file.
+    pub(super) fn add(&mut self, fragment: &Fragment) -> Result<(), ImportError> {
+        self.try_add(fragment).map_err(table_error)
+    }
+
+    fn try_add(&mut self, fragment: &Fragment) -> rusqlite::Result<()> {
+        let context = match &fragment.context {
+            None => None,
+            Some(body) => match &self.context {
+                Some((last, id)) if last == body => Some(*id),
+                _ => {
+                    let mut insert =
+                        self.connection.prepare_cached("INSERT INTO context(body) VALUES (?1)")?;
+                    let id = insert.insert([&**body])?;
+                    self.context = Some((body.clone(), id));
+                    Some(id)
+                }
+            },
+        };
+        let run = self.run(&fragment.run)?;
+        let mut insert = self.connection.prepare_cached(
+            "INSERT INTO fragment(run, number, context, file, line, start, end, held)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?;
+        insert.execute((
+            run,
+            self.next,
+            context,
+            self.files.len() as i64 - 1,
+            fragment.line as i64,
+            fragment.span.start as i64,
+            fragment.span.end as i64,
+            &fragment.held,
+        ))?;
+        self.next += 1;
+        Ok(())
+    }
+
+    fn run(&mut self, name: &str) -> rusqlite::Result<i64> {
+        if let Some(id) = self.names.get(name) {
+            return Ok(*id);
+        }
+        let mut select = self.connection.prepare_cached("SELECT id FROM run WHERE name = ?1")?;
+        let id = match select.query_row([name], |row| row.get(0)).optional()? {
+            Some(id) => id,
+            None => self.connection.prepare_cached("INSERT INTO run(name) VALUES (?1)")?.insert([name])?,
+        };
+        if self.names.len() >= NAMES_MAX {
+            self.names.clear();
+        }
+        self.names.insert(name.to_owned(), id);
+        Ok(id)
+    }
+
+    /// The runs, to be read back.
+    pub(super) fn finish(self) -> Result<Runs, ImportError> {
+        self.connection.execute_batch("COMMIT").map_err(table_error)?;
+        Ok(Runs { connection: self.connection, files: self.files, open: Vec::new(), next: 1 })
+    }
+}
+
+fn table_error(error: rusqlite::Error) -> ImportError {
+    ImportError::Io { uri: "the staging table".to_owned(), source: io::Error::other(error) }
+}
+
+/// A file that fragments stand in.
+struct File {
+    source: Source,
+    translated: Option<u64>,
+}
+
+/// Runs, read back one after the other.
+pub(super) struct Runs {
+    connection: Connection,
+    files: Vec<File>,
+    /// Files that are open, the last used at the end.
+    open: Vec<(usize, Reader)>,
+    next: i64,
+}
+
+/// A fragment's row.
+struct Row {
+    context: Option<i64>,
+    file: usize,
+    line: u64,
+    span: ByteSpan,
+    held: Option<String>,
+}
+
+impl Runs {
+    /// The next run as one record: JSON values, each on a line of its own. First comes its name, then
+    /// its pieces, each context as `{"context":…}` before the first piece that stands in it. A run
+    /// larger than a record may be is quarantined.
+    pub(super) fn next(&mut self) -> Option<Result<Result<RawRecord, Quarantine>, ImportError>> {
+        let run = self.next;
+        self.next += 1;
+        match self.name(run).map_err(table_error) {
+            Ok(name) => Some(self.read(run, &name?)),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn name(&self, run: i64) -> rusqlite::Result<Option<String>> {
+        let mut select = self.connection.prepare_cached("SELECT name FROM run WHERE id = ?1")?;
+        select.query_row([run], |row| row.get(0)).optional()
+    }
+
+    fn context(&self, id: i64) -> rusqlite::Result<String> {
+        let mut select = self.connection.prepare_cached("SELECT body FROM context WHERE id = ?1")?;
+        select.query_row([id], |row| row.get(0))
+    }
+
+    fn read(&mut self, run: i64, name: &str) -> Result<Result<RawRecord, Quarantine>, ImportError> {
+        let rows = self.rows(run).map_err(table_error)?;
+        let first = rows.first().and_then(|row| Some((row, self.files.get(row.file)?)));
+        let Some((first, file)) = first else {
+            return Err(table_error(rusqlite::Error::QueryReturnedNoRows));
+        };
+        let limit = file.source.options().record_bytes_max;
+        let mut record = RawRecord::at(&file.source, Vec::new(), first.span.start, first.line);
+        // A run of several files has its place in the first.
+        let in_file = rows.iter().filter(|row| row.file == first.file);
+        record.span.end = in_file.map(|row| row.span.end).max().unwrap_or(first.span.end);
+        if let Some(size) = file.translated {
+            record.span = ByteSpan { start: 0, end: size };
+        }
+        let bytes: u64 = rows.iter().map(|row| row.span.end - row.span.start).sum();
+        if bytes > limit {
+            return Ok(Err(Quarantine {
+                uri: record.uri,
+                line: Some(record.line),
+                span: Some(record.span),
+                code: "too-large".to_owned(),
+                reason: format!("a run of more than {limit} bytes; raise `--max-record` to read it"),
+            }));
+        }
+        record.bytes.extend_from_slice(Json::string(name).as_str().as_bytes());
+        record.bytes.push(b'\n');
+        let mut context = None;
+        for row in &rows {
+            if row.context != context {
+                context = row.context;
+                if let Some(id) = context {
+                    let body = self.context(id).map_err(table_error)?;
+                    record.bytes.extend_from_slice(b"{\"context\":");
+                    record.bytes.extend_from_slice(body.as_bytes());
+                    record.bytes.extend_from_slice(b"}\n");
+                }
+            }
+            match &row.held {
+                Some(held) => record.bytes.extend_from_slice(held.as_bytes()),
+                None => self
+                    .reader(row.file)?
+                    .append(row.span, &mut record.bytes)
+                    .map_err(|error| ImportError::Io { uri: record.uri.clone(), source: error })?,
+            }
+            record.bytes.push(b'\n');
+        }
+        Ok(Ok(record))
+    }
+
+    fn rows(&self, run: i64) -> rusqlite::Result<Vec<Row>> {
+        let mut select = self.connection.prepare_cached(
+            "SELECT context, file, line, start, end, held FROM fragment WHERE run = ?1 ORDER BY number",
+        )?;
+        let rows = select.query_map([run], |row| {
+            Ok(Row {
+                context: row.get(0)?,
+                file: row.get::<_, i64>(1)? as usize,
+                line: row.get::<_, i64>(2)? as u64,
+                span: ByteSpan { start: row.get::<_, i64>(3)? as u64, end: row.get::<_, i64>(4)? as u64 },
+                held: row.get(5)?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    fn reader(&mut self, file: usize) -> Result<&mut Reader, ImportError> {
+        let found = self.open.iter().position(|(open, _)| *open == file);
+        let entry = match found {
+            Some(position) => self.open.remove(position),
+            None => {
+                if self.open.len() >= OPEN_MAX {
+                    self.open.remove(0);
+                }
+                let staged = self.files.get(file);
+                let staged = staged.ok_or_else(|| table_error(rusqlite::Error::QueryReturnedNoRows))?;
+                let bytes = BufReader::with_capacity(BUFFER_BYTES, staged.source.open_seekable()?);
+                (file, Reader { file: bytes, at: 0 })
+            }
+        };
+        self.open.push(entry);
+        match self.open.last_mut() {
+            Some((_, reader)) => Ok(reader),
+            None => Err(table_error(rusqlite::Error::QueryReturnedNoRows)),
+        }
+    }
+}
+
+/// A file with places in it.
+struct Reader {
+    file: BufReader<Box<dyn ReadSeek>>,
+    at: u64,
+}
+
+impl Reader {
+    fn append(&mut self, span: ByteSpan, out: &mut Vec<u8>) -> io::Result<()> {
+        // Relative, so that neighbouring pieces come from the buffer.
+        self.file.seek_relative(span.start as i64 - self.at as i64)?;
+        self.at = span.start;
+        let read = (&mut self.file).take(span.end - span.start).read_to_end(out)? as u64;
+        self.at += read;
+        if read == span.end - span.start { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Fragment, Staging};
+    use crate::importers::{ImportOptions, Source};
+    use crate::warning::ByteSpan;
+
+    fn source(name: &str, text: &str) -> Source {
+        let options = ImportOptions { record_bytes_max: 20, ..ImportOptions::default() };
+        Source::from_bytes(name, text.as_bytes(), Arc::new(options))
+    }
+
+    fn at(run: &str, start: u64, end: u64) -> Fragment {
+        Fragment { run: run.to_owned(), context: None, span: ByteSpan { start, end }, line: 1, held: None }
+    }
+
+    fn read(staging: Staging) -> Vec<String> {
+        let mut runs = staging.finish().unwrap();
+        std::iter::from_fn(|| runs.next())
+            .map(|run| run.unwrap().map_or_else(|bad| bad.code, |run| String::from_utf8(run.bytes).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn runs_come_whole_and_in_order_of_first_appearance_across_files() {
+        let mut staging = Staging::new().unwrap();
+        staging.file(source("a", "[1,22,3]"), None);
+        staging.add(&at("b", 1, 2)).unwrap();
+        staging.add(&at("a", 3, 5)).unwrap();
+        staging.add(&at("b", 6, 7)).unwrap();
+        staging.file(source("b", "4"), None);
+        staging.add(&Fragment { context: Some("{}".into()), ..at("a", 0, 1) }).unwrap();
+        staging.add(&Fragment { held: Some("null".to_owned()), ..at("b", 0, 1) }).unwrap();
+        assert_eq!(read(staging), ["\"b\"\n1\n3\nnull\n", "\"a\"\n22\n{\"context\":{}}\n4\n"]);
+    }
+
+    #[test]
+    fn a_run_larger_than_a_record_may_be_costs_only_itself() {
+        let mut staging = Staging::new().unwrap();
+        staging.file(source("a", &"1".repeat(40)), None);
+        staging.add(&at("large", 0, 15)).unwrap();
+        staging.add(&at("small", 15, 16)).unwrap();
+        staging.add(&at("large", 16, 31)).unwrap();
+        assert_eq!(read(staging), ["too-large", "\"small\"\n1\n"]);
+    }
+}
