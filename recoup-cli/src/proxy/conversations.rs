@@ -8,7 +8,7 @@
 //!
 //! Nothing of a message is kept here but its fingerprint.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use recoup::importers::recoup_proxy::Api;
@@ -76,8 +76,9 @@ pub(super) struct Place {
     pub first: u32,
     /// Turns of the agent before this one on its branch.
     pub turn: u32,
-    /// What the coins are tossed with where the client names no task: the first history's fingerprint.
-    pub origin: Fingerprint,
+    /// What the coins are tossed with where the client names neither task nor session: the first history's
+    /// fingerprint, the same under any key.
+    pub told: Fingerprint,
     /// How many conversations began like this one before it.
     pub ordinal: u64,
     /// What must be on the disk before this request is forwarded.
@@ -117,6 +118,7 @@ struct Conversation {
     api: Api,
     session: Option<(Fingerprint, String)>,
     origin: Fingerprint,
+    told: Fingerprint,
     ordinal: u64,
     messages: Vec<Message>,
     requests: u32,
@@ -126,6 +128,13 @@ struct Conversation {
     particular: Vec<Fingerprint>,
     answers: Vec<String>,
     used: u64,
+}
+
+/// Conversations that began alike.
+#[derive(Default)]
+struct Begun {
+    all: u64,
+    live: u64,
 }
 
 /// All of them.
@@ -139,19 +148,27 @@ pub(super) struct Conversations {
     by_particular: HashMap<Fingerprint, ConversationId>,
     by_answer: HashMap<String, (ConversationId, u32)>,
     by_log_name: HashMap<Arc<str>, ConversationId>,
-    begun: HashMap<Fingerprint, u64>,
+    begun: HashMap<Fingerprint, Begun>,
+    messages: usize,
     names: HashMap<String, Fingerprint>,
+    taken: HashSet<String>,
 }
 
 impl Conversations {
-    /// None yet; `stamp` tells the names of this process from those of another.
-    pub(super) fn new(stamp: String) -> Self {
-        Self { stamp, ..Self::default() }
+    /// None yet; `stamp` tells the names of this process from those of another, and `taken` are names of
+    /// runs in the project.
+    pub(super) fn new(stamp: String, taken: HashSet<String>) -> Self {
+        Self { stamp, taken, ..Self::default() }
     }
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// How many messages they have.
+    pub(super) fn message_count(&self) -> usize {
+        self.messages
     }
 
     /// Puts a request where it belongs and adds its new messages.
@@ -165,10 +182,10 @@ impl Conversations {
         let previous = asking.previous.and_then(|answer| self.by_answer.get(answer)).copied();
         let found = previous
             .map(|(id, message)| (id, Some(message), 0))
-            .or_else(|| self.by_name(asking, &histories))
+            .or_else(|| self.by_name(asking, shown, &histories))
             .or_else(|| self.by_longest(asking, &histories))
             .or_else(|| self.by_what_is_particular(asking, shown, &histories));
-        let (id, parent, known) = found.unwrap_or_else(|| (self.begin(asking, &histories), None, 0));
+        let (id, parent, known) = found.unwrap_or_else(|| (self.begin(asking, shown), None, 0));
         self.add_request(id, parent, known, asking, shown, &histories, tools)
     }
 
@@ -176,12 +193,13 @@ impl Conversations {
     fn by_name(
         &mut self,
         asking: &Asking<'_>,
+        shown: &[Shown],
         histories: &[Fingerprint],
     ) -> Option<(ConversationId, Option<u32>, usize)> {
         let key = (asking.scope, asking.session?.to_owned());
         let id = match self.by_session.get(&key) {
             Some(id) => *id,
-            None => self.begin(asking, histories),
+            None => self.begin(asking, shown),
         };
         let (parent, known) = self.deepest(id, histories);
         Some((id, parent, known))
@@ -250,14 +268,17 @@ impl Conversations {
         Some((*id, parent, known))
     }
 
-    fn begin(&mut self, asking: &Asking<'_>, histories: &[Fingerprint]) -> ConversationId {
+    fn begin(&mut self, asking: &Asking<'_>, shown: &[Shown]) -> ConversationId {
         let id = ConversationId(self.next);
         self.next += 1;
-        let origin = histories.last().copied().unwrap_or_else(|| Fingerprint::of(&[]));
+        let origin = histories(asking, shown).last().copied().unwrap_or(Fingerprint(0));
         let begun = self.begun.entry(origin).or_default();
-        let ordinal = *begun;
-        *begun += 1;
+        let ordinal = begun.all;
+        begun.all += 1;
+        begun.live += 1;
         let name = match asking.session {
+            // A run of that name that is not known any more would be taken for this one's beginning.
+            Some(session) if self.taken.contains(session) => format!("{session}~{}-{}", self.stamp, id.0),
             // Another client may use the same name for a session of its own.
             Some(session)
                 if *self.names.entry(session.to_owned()).or_insert(asking.scope) == asking.scope =>
@@ -265,7 +286,7 @@ impl Conversations {
                 session.to_owned()
             }
             Some(session) => format!("{session}~{:08x}", asking.scope.0 as u32),
-            None => format!("{:012x}-{}-{ordinal}", (origin.0 >> 80) as u64, self.stamp),
+            None => format!("{:012x}-{}-{}", (origin.0 >> 80) as u64, self.stamp, id.0),
         };
         let name: Arc<str> = name.into();
         self.by_log_name.insert(Arc::clone(&name), id);
@@ -278,6 +299,7 @@ impl Conversations {
             api: asking.api,
             session,
             origin,
+            told: shown.iter().fold(Fingerprint(0), |told, message| told.then(message.fingerprint)),
             ordinal,
             messages: Vec::new(),
             requests: 0,
@@ -319,7 +341,7 @@ impl Conversations {
             known,
             first,
             turn: 0,
-            origin: conversation.origin,
+            told: conversation.told,
             ordinal: conversation.ordinal,
             waits: conversation.waits.clone(),
             tools_changed: tools != conversation.tools || request == 0,
@@ -327,6 +349,7 @@ impl Conversations {
         conversation.tools = tools;
         let mut last = parent;
         for (message, history) in shown.iter().zip(histories).skip(known) {
+            self.messages += 1;
             last = Some(conversation.push(last, *history, message.answer, false));
             self.by_history.entry(*history).or_default().push((id, last.unwrap_or_default()));
         }
@@ -350,11 +373,14 @@ impl Conversations {
         let id = match self.by_log_name.get(begun.name) {
             Some(id) => *id,
             None => {
-                let id = self.begin(&asking, &histories(&asking, shown));
+                let id = self.begin(&asking, shown);
                 let name: Arc<str> = begun.name.into();
                 self.by_log_name.insert(Arc::clone(&name), id);
                 if let Some(conversation) = self.by_id.get_mut(&id) {
-                    conversation.name = name;
+                    let own = std::mem::replace(&mut conversation.name, name);
+                    if *own != *begun.name {
+                        self.by_log_name.remove(&own);
+                    }
                 }
                 id
             }
@@ -366,6 +392,7 @@ impl Conversations {
         let mut last = begun.parent;
         for message in shown {
             history = history.then(message.fingerprint);
+            self.messages += 1;
             last = Some(conversation.push(last, history, message.answer, false));
             self.by_history.entry(history).or_default().push((id, last.unwrap_or_default()));
         }
@@ -404,6 +431,7 @@ impl Conversations {
                     |before| before.history,
                 );
                 let history = before.then(message.fingerprint);
+                self.messages += 1;
                 let number = conversation.push(parent, history, true, true);
                 parent = Some(number);
                 self.by_history.entry(history).or_default().push((id, number));
@@ -428,18 +456,25 @@ impl Conversations {
         Some((id, Arc::clone(&self.by_id.get(&id)?.name)))
     }
 
-    /// Conversations that nobody has used since `before` and in which nothing is open.
+    /// Conversations that nobody has used since `before` and in which nothing is open, the longest unused first.
     pub(super) fn idle(&self, before: u64) -> Vec<ConversationId> {
         let idle = self.by_id.iter().filter(|(_, found)| found.open == 0 && found.used <= before);
-        let mut ids: Vec<ConversationId> = idle.map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        ids
+        let mut idle: Vec<(u64, ConversationId)> = idle.map(|(id, found)| (found.used, *id)).collect();
+        idle.sort_unstable();
+        idle.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Forgets a conversation; a request that goes on with it begins a new one.
     pub(super) fn forget(&mut self, id: ConversationId) {
         let Some(conversation) = self.by_id.remove(&id) else { return };
         self.by_log_name.remove(&conversation.name);
+        self.messages -= conversation.messages.len();
+        if let Some(begun) = self.begun.get_mut(&conversation.origin) {
+            begun.live -= 1;
+            if begun.live == 0 {
+                self.begun.remove(&conversation.origin);
+            }
+        }
         for message in &conversation.messages {
             if let Some(known) = self.by_history.get_mut(&message.history) {
                 known.retain(|(other, _)| *other != id);
@@ -456,8 +491,12 @@ impl Conversations {
         for answer in &conversation.answers {
             self.by_answer.remove(answer);
         }
-        if let Some(key) = &conversation.session {
-            self.by_session.remove(key);
+        if let Some((scope, session)) = conversation.session {
+            if self.names.get(&session) == Some(&scope) {
+                self.names.remove(&session);
+            }
+            self.taken.insert(session.clone());
+            self.by_session.remove(&(scope, session));
         }
     }
 }
@@ -502,7 +541,7 @@ fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Api, Asking, ConversationId, Conversations, Fingerprint, Place, Shown};
+    use super::{Api, Asking, ConversationId, Conversations, Fingerprint, HashSet, Place, Shown};
 
     const SCOPE: Fingerprint = Fingerprint(1);
 
@@ -532,7 +571,7 @@ mod tests {
 
     #[test]
     fn equal_conversations_at_one_time_go_on_side_by_side() {
-        let mut conversations = Conversations::new("x".to_owned());
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
         let first = [ask(&mut conversations, &["a?"]), ask(&mut conversations, &["a?"])];
         assert_ne!(first[0].id, first[1].id);
         first.iter().for_each(|place| answer(&mut conversations, place, 1, "yes"));
@@ -550,7 +589,7 @@ mod tests {
 
     #[test]
     fn an_edited_history_is_a_branch_and_examples_are_no_history() {
-        let mut conversations = Conversations::new("x".to_owned());
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
         let first = ask(&mut conversations, &["example?", "shown", "a?"]);
         answer(&mut conversations, &first, 3, "yes");
         let next = ask(&mut conversations, &["example?", "shown", "a?", "yes", "b?"]);
@@ -563,7 +602,7 @@ mod tests {
 
     #[test]
     fn sessions_and_particular_messages_survive_a_new_context() {
-        let mut conversations = Conversations::new("x".to_owned());
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
         let first = ask_in(&mut conversations, &["a?"], Some("s"));
         answer(&mut conversations, &first, 1, "yes");
         assert_eq!(ask_in(&mut conversations, &["short?"], Some("s")).id, first.id);

@@ -134,6 +134,19 @@ impl Journal {
         }
     }
 
+    /// Deletes every file of which nothing is held any more, the current one too: for after the end.
+    pub(super) fn clear(&self) {
+        let ledger = self.shared.ledger();
+        for segment in segments(&self.folder)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|segment| ledger.held.get(segment).is_none_or(|held| *held == 0))
+        {
+            // It may have been deleted before.
+            let _ = fs::remove_file(path(&self.folder, segment));
+        }
+    }
+
     /// How many lines of a conversation are written.
     pub(super) fn line_count(&self, conversation: ConversationId) -> usize {
         self.shared.ledger().lines.get(&conversation).map_or(0, Vec::len)

@@ -19,13 +19,13 @@ use recoup::verdict::Actor;
 use serde_json::value::RawValue;
 use tokio::sync::{oneshot, watch};
 
-use super::conversations::{Asking, Durable, Shown};
+use super::conversations::{Asking, Durable};
 use super::fingerprint::Fingerprint;
 use super::guard::{self, Refusal};
 use super::journal::Line;
 use super::relay::{Outgoing, Relay, whole};
 use super::request::TurnRequest;
-use super::turn::{Ending, Failure, Turn, show};
+use super::turn::{Ending, Failure, Turn};
 use super::upstream::{Clients, back, onward};
 use super::{Proxy, answer, api, control, disguise, metrics, teacher};
 
@@ -316,7 +316,7 @@ fn begin(
         .map(|text| text.parse::<u64>().map_err(|_| "`x-recoup-episode` is no number".to_owned()))
         .transpose()?;
     let again = headers.get(RETRIES).is_some_and(|count| count != "0");
-    let shown: Vec<Shown> = read.messages.iter().map(|raw| show(read.api, raw)).collect();
+    let shown = proxy.seen.show(read.api, read.messages.iter().map(|raw| &**raw));
     let asking = Asking {
         api: read.api,
         scope,
@@ -332,7 +332,10 @@ fn begin(
         0 => place.parent,
         count => Some(place.first + count as u32 - 1),
     };
-    let actor = proxy.sharing.as_ref().map_or(Actor::Student, |sharing| sharing.actor(&place, task, episode));
+    let actor = proxy
+        .sharing
+        .as_ref()
+        .map_or(Actor::Student, |sharing| sharing.actor(&place, task, session, episode));
     let teacher =
         proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.teachers.first()));
     let parameters = read.parameters();

@@ -20,13 +20,19 @@ pub(crate) struct Sharing {
 
 impl Sharing {
     /// Who acts in a turn. The same turn of the same episode has the same coin, whatever else goes on; a
-    /// client that names no task and episode has its first request and the number of conversations that
-    /// began like it.
-    pub(super) fn actor(&self, place: &Place, task: Option<&str>, episode: Option<u64>) -> Actor {
-        let origin = format!("{:032x}", place.origin.0);
+    /// client that names no task has its session or else its first history; where it counts no episodes,
+    /// the conversations that began alike are counted.
+    pub(super) fn actor(
+        &self,
+        place: &Place,
+        task: Option<&str>,
+        session: Option<&str>,
+        episode: Option<u64>,
+    ) -> Actor {
+        let told = format!("{:032x}", place.told.0);
         let seat = Seat {
             seed: self.seed,
-            task: task.unwrap_or(&origin),
+            task: task.or(session).unwrap_or(&told),
             episode: episode.unwrap_or(place.ordinal),
             round: self.round,
         };

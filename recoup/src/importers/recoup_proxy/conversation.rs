@@ -96,6 +96,11 @@ impl Conversation {
         }
     }
 
+    /// Whether the log holds a request of it.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
     /// Takes an entry in, in the order of the log.
     ///
     /// # Errors

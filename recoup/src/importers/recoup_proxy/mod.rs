@@ -106,5 +106,6 @@ fn conversations(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Finished, 
         }
         Ok(())
     })?;
+    found.retain(|(conversation, _)| conversation.has_begun());
     Ok(found.into_iter().map(|(conversation, joined)| (conversation.finish(), joined.finish())).collect())
 }
