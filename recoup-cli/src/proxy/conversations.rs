@@ -119,6 +119,7 @@ struct Conversation {
     session: Option<(Fingerprint, String)>,
     origin: Fingerprint,
     told: Fingerprint,
+    held_out: Option<bool>,
     ordinal: u64,
     messages: Vec<Message>,
     requests: u32,
@@ -299,6 +300,7 @@ impl Conversations {
             api: asking.api,
             session,
             origin,
+            held_out: None,
             told: shown.iter().fold(Fingerprint(0), |told, message| told.then(message.fingerprint)),
             ordinal,
             messages: Vec::new(),
@@ -357,6 +359,12 @@ impl Conversations {
             place.turn = last.turns;
         }
         place
+    }
+
+    /// Whether a conversation is held out of training, as was decided at its first request.
+    pub(super) fn holds_out(&mut self, id: ConversationId, decide: impl FnOnce() -> bool) -> bool {
+        let Some(conversation) = self.by_id.get_mut(&id) else { return decide() };
+        *conversation.held_out.get_or_insert_with(decide)
     }
 
     /// Adds a request that a journal holds, by the numbers it has there.

@@ -25,6 +25,7 @@ use super::guard::{self, Refusal};
 use super::journal::Line;
 use super::relay::{Outgoing, Relay, whole};
 use super::request::TurnRequest;
+use super::sharing::Sharing;
 use super::turn::{Ending, Failure, Turn};
 use super::upstream::{Clients, back, onward};
 use super::{Proxy, answer, api, control, disguise, metrics, teacher};
@@ -205,9 +206,8 @@ fn unreachable(turn: Turn, why: &str) -> Refused {
 
 /// Asks the teacher for a label of the state that the student acts in.
 fn label(turn: &Turn, clients: &Clients, headers: &HeaderMap, read: &TurnRequest<'_>) {
-    let Some(teachers) = turn.proxy.teachers.as_ref().filter(|_| turn.actor == Actor::Student) else {
-        return;
-    };
+    let wanted = turn.shared && turn.actor == Actor::Student;
+    let Some(teachers) = turn.proxy.teachers.as_ref().filter(|_| wanted) else { return };
     // The teacher would have to know what the student's upstream keeps.
     let teacher = teachers.of(turn.api).filter(|_| read.previous.is_none());
     let body = teacher.and_then(|teacher| teachers.body(teacher, read, false, true));
@@ -332,10 +332,11 @@ fn begin(
         0 => place.parent,
         count => Some(place.first + count as u32 - 1),
     };
-    let actor = proxy
-        .sharing
-        .as_ref()
-        .map_or(Actor::Student, |sharing| sharing.actor(&place, task, session, episode));
+    let sharing = proxy.sharing.as_ref().filter(|_| {
+        let mut conversations = proxy.conversations();
+        !conversations.holds_out(place.id, || Sharing::holds_out(task, &read.messages))
+    });
+    let actor = sharing.map_or(Actor::Student, |sharing| sharing.actor(&place, task, session, episode));
     let teacher =
         proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.teachers.first()));
     let parameters = read.parameters();
@@ -351,11 +352,7 @@ fn begin(
         episode,
         harness: harness.filter(|name| name.len() <= NAME_MAX).map(Cow::Borrowed),
         actor,
-        sharing: proxy
-            .sharing
-            .as_ref()
-            .zip(teacher)
-            .map(|(sharing, teacher)| sharing.recorded(&teacher.name)),
+        sharing: sharing.zip(teacher).map(|(sharing, teacher)| sharing.recorded(&teacher.name)),
         turn: place.turn,
         parent: place.parent,
         first: place.first,
@@ -374,7 +371,8 @@ fn begin(
         scope,
         last,
         actor,
-        ending: Arc::new(Ending::new(proxy.teachers.is_some() && actor == Actor::Student)),
+        shared: sharing.is_some(),
+        ending: Arc::new(Ending::new(sharing.is_some() && actor == Actor::Student)),
         started,
         permit: Some(permit),
         ended: false,

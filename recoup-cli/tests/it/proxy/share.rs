@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use recoup::verdict::{Actor, RefusalCode};
+use recoup::store::Store;
+use recoup::task::Task;
+use recoup::verdict::{Actor, RefusalCode, Side};
 use serde_json::{Value, json};
 
 use super::{Proxy, assistant, chat, counting, labels, runs, scripted, user};
@@ -26,7 +28,11 @@ fn converse(proxy: &Proxy, session: &str, turns: usize) -> Vec<Value> {
         history.push(user(&format!("turn {turn}")));
         let got = proxy.post(
             PATH,
-            &[("x-recoup-session", session), ("Authorization", "Bearer mine")],
+            &[
+                ("x-recoup-session", session),
+                ("x-recoup-task", "desk/trip-1"),
+                ("Authorization", "Bearer mine"),
+            ],
             &chat(&history),
         );
         assert_eq!(got.status, 200, "{}", got.text());
@@ -107,6 +113,23 @@ fn coins_share_turns_and_are_the_same_again() {
 }
 
 #[test]
+fn a_task_that_is_held_out_is_the_students_alone() {
+    let bench = Bench::new();
+    let (student, teacher) = (counting(), teacher());
+    let proxy = Proxy::start(
+        &bench,
+        &["--upstream", &student.url(), "--teacher", &teacher.model("wise"), "--mode", "mix"],
+    );
+    let names = (0..).map(|number| format!("desk/{number}"));
+    let held_out = names.filter(|name| Store::side_of_new(&Task::named(name.as_str(), "")) != Side::Train);
+    for task in held_out.take(3) {
+        assert_eq!(proxy.post(PATH, &[("x-recoup-task", &task)], &chat(&[user("hi")])).status, 200);
+    }
+    assert_eq!(proxy.stop()["ended"]["pure_student"], 3);
+    assert!(teacher.asked().is_empty());
+}
+
+#[test]
 fn a_prefix_is_the_students_and_the_rest_the_teachers() {
     let bench = Bench::new();
     let (student, teacher) = (counting(), teacher());
@@ -161,7 +184,7 @@ fn a_teacher_that_fails_costs_a_label_or_a_turn_and_nothing_else() {
     assert_eq!(run.extra["interleaved"].to_value()["outcome"], "degraded");
     let mix = flags("mix");
     let proxy = Proxy::start(&bench, &mix.iter().map(String::as_str).collect::<Vec<_>>());
-    let got = proxy.post(PATH, &[], &chat(&[user("hi")]));
+    let got = proxy.post(PATH, &[("x-recoup-task", "desk/trip-1")], &chat(&[user("hi")]));
     assert_eq!((got.status, &got.json()["error"]["message"]), (529, &"overloaded".into()));
     assert_eq!(student.asked().len(), 1, "there is no silent swap");
     assert_eq!(proxy.stop()["ended"]["aborted"], 1);
@@ -186,7 +209,7 @@ fn a_teacher_sees_no_secret_and_gives_it_back() {
         );
         let body =
             json!({ "model": "toy", "stream": stream, "messages": [{ "role": "user", "content": text }] });
-        let got = proxy.post(PATH, &[], body.to_string().as_bytes());
+        let got = proxy.post(PATH, &[("x-recoup-task", "desk/trip-1")], body.to_string().as_bytes());
         proxy.stop();
         got
     };
