@@ -25,8 +25,8 @@ pub(crate) struct Sharing {
 
 impl Sharing {
     /// Who acts in a turn. The same turn of the same episode has the same coin, whatever else goes on; a
-    /// client that names no task has its session or else its first history; where it counts no episodes,
-    /// the conversations that began alike are counted.
+    /// client that names no task has its session or else its first history. Where it counts no episodes of
+    /// a task, sessions are told apart, or the conversations that began alike counted.
     pub(super) fn actor(
         &self,
         place: &Place,
@@ -34,10 +34,14 @@ impl Sharing {
         session: Option<&str>,
         episode: Option<u64>,
     ) -> Actor {
-        let told = format!("{:032x}", place.told.0);
+        let name = match (task, session, episode) {
+            (Some(task), Some(session), None) => format!("{task} {session}"),
+            (Some(name), _, _) | (None, Some(name), _) => name.to_owned(),
+            (None, None, _) => format!("{:032x}", place.told.0),
+        };
         let seat = Seat {
             seed: self.seed,
-            task: task.or(session).unwrap_or(&told),
+            task: &name,
             episode: episode.unwrap_or(place.ordinal),
             round: self.round,
         };
