@@ -243,11 +243,13 @@ def test_a_teacher_labels_beside_the_student(proxied):
         said = client.chat.completions.create(model="toy", messages=history, tools=CHAT_TOOLS).choices[0].message
         history += [said, *({"role": "tool", "tool_call_id": call.id, "content": "ok"} for call in said.tool_calls)]
         client.chat.completions.create(model="toy", messages=history, tools=CHAT_TOOLS)
-    [run] = proxy.stop()
+        # Labels that are on their way are waited for.
+        [run] = proxy.stop()
     check(run)
     with contextlib.closing(sqlite3.connect(proxy.project / "store.sqlite")) as store:
         bodies = store.execute("SELECT body FROM verdict WHERE kind = 'state_label'").fetchall()
     labels = [json.loads(body)["content"]["state_label"] for [body] in bodies]
+    assert not any("refused" in label for label in labels), [label.get("refused") for label in labels]
     assert sorted(label["action"]["text"] for label in labels) == ["Wisely: " + FIRST, "Wisely: " + LAST]
     assert all(exchange.request["model"] == "wise" and "authorization" not in exchange.headers for exchange in wise.exchanges)
 

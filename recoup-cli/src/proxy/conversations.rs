@@ -230,7 +230,8 @@ impl Conversations {
             for (id, number) in candidates.iter().rev().take(CANDIDATES_MAX) {
                 let Some(conversation) = self.by_id.get(id) else { continue };
                 let Some(message) = conversation.messages.get(*number as usize) else { continue };
-                let waits = !message.followed && !(whole && conversation.open > 0);
+                let asked = whole && conversation.open > 0;
+                let waits = !message.followed && !asked;
                 // The same first request is the same conversation only where it got no answer.
                 let fits = message.ours
                     || whole && (waits || asking.again && conversation.messages.len() <= histories.len() + 1);
@@ -378,20 +379,20 @@ impl Conversations {
             now: 0,
         };
         let root = root(begun.scope, begun.api, begun.session);
-        let id = match self.by_log_name.get(begun.name) {
-            Some(id) => *id,
-            None => {
-                let id = self.begin(&asking, shown);
-                let name: Arc<str> = begun.name.into();
-                self.by_log_name.insert(Arc::clone(&name), id);
-                if let Some(conversation) = self.by_id.get_mut(&id) {
-                    let own = std::mem::replace(&mut conversation.name, name);
-                    if *own != *begun.name {
-                        self.by_log_name.remove(&own);
-                    }
+        let known = self.by_log_name.get(begun.name).copied();
+        let id = if let Some(id) = known {
+            id
+        } else {
+            let id = self.begin(&asking, shown);
+            let name: Arc<str> = begun.name.into();
+            self.by_log_name.insert(Arc::clone(&name), id);
+            if let Some(conversation) = self.by_id.get_mut(&id) {
+                let own = std::mem::replace(&mut conversation.name, name);
+                if *own != *begun.name {
+                    self.by_log_name.remove(&own);
                 }
-                id
             }
+            id
         };
         let Some(conversation) = self.by_id.get_mut(&id) else { return id };
         conversation.requests = conversation.requests.max(begun.request.saturating_add(1));

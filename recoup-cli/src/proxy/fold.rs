@@ -69,7 +69,9 @@ pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Fa
                 let all = proxy.conversations().idle(u64::MAX);
                 for batch in all.chunks(BATCH) {
                     fold(proxy, &mut store, batch, &mut folded)?;
-                    batch.iter().for_each(|id| proxy.journal.release(*id));
+                    for id in batch {
+                        proxy.journal.release(*id);
+                    }
                 }
                 proxy.journal.clear();
                 return Ok(());

@@ -278,7 +278,9 @@ impl Writer {
     /// Appends whole lines or none.
     fn append(&mut self, batch: &[Line]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(batch.iter().map(|line| line.bytes.len()).sum());
-        batch.iter().for_each(|line| bytes.extend_from_slice(&line.bytes));
+        for line in batch {
+            bytes.extend_from_slice(&line.bytes);
+        }
         let mut file = &*self.file;
         file.write_all(&bytes).inspect_err(|_| {
             // What was half written would spoil the next line.

@@ -31,7 +31,7 @@ use super::upstream::{Clients, back, onward};
 use super::{Proxy, answer, api, control, disguise, metrics, teacher};
 
 /// How long a client may take to send a body.
-const BODY_WITHIN: Duration = Duration::from_secs(120);
+const BODY_WITHIN: Duration = Duration::from_mins(2);
 /// How long a turn waits for the one before it to be on the disk.
 const DURABLE_WITHIN: Duration = Duration::from_secs(30);
 /// Longest value of one of the proxy's own headers, in bytes.
@@ -211,7 +211,7 @@ fn label(turn: &Turn, clients: &Clients, headers: &HeaderMap, read: &TurnRequest
     // The teacher would have to know what the student's upstream keeps.
     let teacher = teachers.of(turn.api).filter(|_| read.previous.is_none());
     let body = teacher.and_then(|teacher| teachers.body(teacher, read, false, true));
-    let name = teacher.or(teachers.teachers.first()).map_or_else(String::new, |teacher| teacher.name.clone());
+    let name = teacher.or(teachers.all.first()).map_or_else(String::new, |teacher| teacher.name.clone());
     let headers = teacher.map_or_else(HeaderMap::new, |teacher| teacher::headers(teacher, headers));
     turn.proxy.labels_open.fetch_add(1, Ordering::Relaxed);
     let asking = teacher::Asking {
@@ -337,8 +337,7 @@ fn begin(
         !conversations.holds_out(place.id, || Sharing::holds_out(task, &read.messages))
     });
     let actor = sharing.map_or(Actor::Student, |sharing| sharing.actor(&place, task, session, episode));
-    let teacher =
-        proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.teachers.first()));
+    let teacher = proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.all.first()));
     let parameters = read.parameters();
     let harness = headers.get("user-agent").and_then(|value| value.to_str().ok());
     let entry = Begin {

@@ -68,7 +68,13 @@ impl Proxy {
     }
 
     pub fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
-        let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let mut lines = String::new();
+        for (name, value) in headers {
+            lines.push_str(name);
+            lines.push_str(": ");
+            lines.push_str(value);
+            lines.push_str("\r\n");
+        }
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\n{lines}Content-Length: {}\r\n\r\n",
             self.address,
@@ -202,4 +208,10 @@ pub fn told(run: &Trajectory) -> Vec<(&'static str, String)> {
         .iter()
         .map(|at| (run.nodes[*at].role.as_str(), run.nodes[*at].text()))
         .collect()
+}
+
+/// Events of an API that names their types.
+pub fn typed_events(events: &[Value]) -> String {
+    let event = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    events.iter().map(event).collect::<Vec<String>>().concat()
 }

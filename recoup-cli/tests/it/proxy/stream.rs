@@ -5,7 +5,7 @@ use std::time::Duration;
 use recoup::trajectory::{Part, Role};
 use serde_json::{Value, json};
 
-use super::{Proxy, runs, scripted, told};
+use super::{Proxy, runs, scripted, told, typed_events};
 use crate::bench::Bench;
 use crate::fault_server::Fault;
 
@@ -62,10 +62,7 @@ fn anthropics_messages_are_recorded() {
         json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 4 } }),
         json!({ "type": "message_stop" }),
     ];
-    let events: String = events
-        .iter()
-        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
-        .collect();
+    let events = typed_events(&events);
     let server = scripted(vec![Fault::Answer(whole.to_string()), stream(&events, false)]);
     let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
     let headers = [("x-api-key", "k"), ("anthropic-version", "2023-06-01")];
@@ -110,10 +107,7 @@ fn openais_responses_are_recorded() {
             json!({ "type": "response.output_text.delta", "delta": "A door." }),
             json!({ "type": "response.completed", "response": response }),
         ];
-        events
-            .iter()
-            .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
-            .collect::<String>()
+        typed_events(&events)
     };
     let (second, third) = (completed("resp_2"), completed("resp_3"));
     let server =
