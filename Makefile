@@ -7,6 +7,8 @@ PEERS := $(CACHE)/peers
 # OpenEnv's client and verifiers ask for versions of mcp that exclude each other and harbor's.
 PEERS_OPENENV := $(CACHE)/peers-openenv
 PEERS_VERIFIERS := $(CACHE)/peers-verifiers
+# Clients and harnesses that talk through the proxy.
+PEERS_PROXY := $(CACHE)/peers-proxy
 # torch and trl: gigabytes.
 PEERS_TRAINERS := $(CACHE)/peers-trainers
 # llama.cpp's server and a small model.
@@ -22,7 +24,7 @@ FUZZ_SECONDS ?= 3600
 
 .PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers \
 	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-programs \
-	fuzz setup
+	bench-proxy soak fuzz setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -90,13 +92,14 @@ examples:
 # What other people's programs say about our files: `harbor` reads the ATIF, `datasets` the rows, and
 # headless Chromium opens the report; harbor, verifiers and the clients of OpenEnv and MCP play the environments
 # (peers/README.md).
-test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready
+test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEERS_PROXY)/ready
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers \
 		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py --ignore peers/test_models.py \
-		--ignore peers/test_trainers.py --ignore peers/test_trl.py
+		--ignore peers/test_trainers.py --ignore peers/test_trl.py --ignore peers/test_proxy.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_PROXY)/bin/python -m pytest -q peers/test_proxy.py
 
 # Rows in chat templates of transformers, and TRL's trainers on them, two steps each on a tiny random model.
 test-trainers: $(PEERS_TRAINERS)/ready
@@ -118,7 +121,8 @@ $(PEERS_MODELS)/ready: peers/requirements-models.txt
 $(PEERS)/ready: peers/requirements.txt
 $(PEERS_OPENENV)/ready: peers/requirements-openenv.txt
 $(PEERS_VERIFIERS)/ready: peers/requirements-verifiers.txt
-$(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready:
+$(PEERS_PROXY)/ready: peers/requirements-proxy.txt
+$(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEERS_PROXY)/ready:
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/pip install --quiet -r $<
 	touch $@
@@ -163,6 +167,14 @@ bench-main-job: bench-programs
 # Goals that failed runs achieved, found blind and checked by the environments.
 bench-hindsight: bench-programs
 	python3 benches/hindsight.py target/release/recoup --json benches/results/hindsight.json
+
+# The proxy's throughput, added latency and memory, with clients and a scripted upstream in one process.
+bench-proxy: bench-programs
+	target/release/examples/proxy_load target/release/recoup
+
+# Half an hour of load on the proxy: its memory must not grow.
+soak: bench-programs
+	target/release/examples/proxy_load target/release/recoup --soak --seconds 1800
 
 bench-programs:
 	$(CARGO) build --release --locked --workspace --examples --bins

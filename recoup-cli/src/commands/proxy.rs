@@ -90,8 +90,7 @@ fn upstreams(flags: &ProxyArgs) -> Result<Upstreams, Failure> {
     }
     match (openai, anthropic) {
         (Some(openai), Some(anthropic)) => Ok(Upstreams { openai, anthropic }),
-        (Some(only), None) => Ok(Upstreams { openai: only.clone(), anthropic: only }),
-        (None, Some(only)) => Ok(Upstreams { openai: only.clone(), anthropic: only }),
+        (Some(only), None) | (None, Some(only)) => Ok(Upstreams { openai: only.clone(), anthropic: only }),
         (None, None) => Err(Failure::user("there is no upstream").hint("name one with `--upstream URL`")),
     }
 }
@@ -139,9 +138,9 @@ fn sharing(flags: &ProxyArgs) -> Result<Option<(Sharing, Teachers)>, Failure> {
         return Err(Failure::user("there is no teacher")
             .hint("name one with `--teacher MODEL`, or use `--mode record`"));
     }
-    let teachers = flags.teacher.iter().map(|name| teacher(name)).collect::<Result<Vec<_>, _>>()?;
+    let all = flags.teacher.iter().map(|name| teacher(name)).collect::<Result<Vec<_>, _>>()?;
     let teachers = Teachers {
-        teachers,
+        all,
         raw: flags.teacher_raw,
         without: flags.teacher_without.clone(),
         within: flags.label_within,

@@ -36,29 +36,25 @@ pub(super) fn upstream_url(base: &str, path: &str, query: Option<&str>) -> Strin
 
 /// An error in the form that an API's clients read; they raise it as their own kind of error.
 pub(super) fn error_body(api: Option<Api>, status: u16, code: &str, message: &str) -> Value {
-    match api {
-        Some(Api::Messages) => {
-            let kind = match status {
-                400 | 415 | 422 => "invalid_request_error",
-                401 => "authentication_error",
-                403 => "permission_error",
-                404 => "not_found_error",
-                413 => "request_too_large",
-                429 => "rate_limit_error",
-                503 => "overloaded_error",
-                _ => "api_error",
-            };
-            json!({ "type": "error", "error": { "type": kind, "message": format!("recoup: {message}") } })
-        }
-        _ => {
-            let kind = match status {
-                429 => "rate_limit_error",
-                400..=499 => "invalid_request_error",
-                _ => "server_error",
-            };
-            json!({ "error": { "message": format!("recoup: {message}"), "type": kind, "param": null, "code": code } })
-        }
+    if api == Some(Api::Messages) {
+        let kind = match status {
+            400 | 415 | 422 => "invalid_request_error",
+            401 => "authentication_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            413 => "request_too_large",
+            429 => "rate_limit_error",
+            503 => "overloaded_error",
+            _ => "api_error",
+        };
+        return json!({ "type": "error", "error": { "type": kind, "message": format!("recoup: {message}") } });
     }
+    let kind = match status {
+        429 => "rate_limit_error",
+        400..=499 => "invalid_request_error",
+        _ => "server_error",
+    };
+    json!({ "error": { "message": format!("recoup: {message}"), "type": kind, "param": null, "code": code } })
 }
 
 #[cfg(test)]

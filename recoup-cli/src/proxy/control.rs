@@ -72,12 +72,10 @@ pub(super) async fn outcome(
 
 fn status(said: &Said) -> Result<Status, String> {
     match (said.outcome.as_deref(), said.success, said.score) {
-        (Some("success"), None | Some(true), _) => Ok(Status::Success),
-        (Some("failure"), None | Some(false), _) => Ok(Status::Failure),
+        (Some("success"), None | Some(true), _) | (None, Some(true), _) => Ok(Status::Success),
+        (Some("failure"), None | Some(false), _) | (None, Some(false), _) => Ok(Status::Failure),
         (Some("unknown"), None, _) => Ok(Status::Unknown),
         (Some(_), ..) => Err("`outcome` is `success`, `failure` or `unknown`".to_owned()),
-        (None, Some(true), _) => Ok(Status::Success),
-        (None, Some(false), _) => Ok(Status::Failure),
         (None, None, Some(score)) if score.is_finite() => {
             Ok(if score >= 1.0 { Status::Success } else { Status::Failure })
         }

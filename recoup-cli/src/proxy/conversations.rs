@@ -8,7 +8,7 @@
 //!
 //! Nothing of a message is kept here but its fingerprint.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use recoup::importers::recoup_proxy::Api;
@@ -76,8 +76,9 @@ pub(super) struct Place {
     pub first: u32,
     /// Turns of the agent before this one on its branch.
     pub turn: u32,
-    /// What the coins are tossed with where the client names no task: the first history's fingerprint.
-    pub origin: Fingerprint,
+    /// What the coins are tossed with where the client names neither task nor session: the first history's
+    /// fingerprint, the same under any key.
+    pub told: Fingerprint,
     /// How many conversations began like this one before it.
     pub ordinal: u64,
     /// What must be on the disk before this request is forwarded.
@@ -117,6 +118,8 @@ struct Conversation {
     api: Api,
     session: Option<(Fingerprint, String)>,
     origin: Fingerprint,
+    told: Fingerprint,
+    held_out: Option<bool>,
     ordinal: u64,
     messages: Vec<Message>,
     requests: u32,
@@ -126,6 +129,13 @@ struct Conversation {
     particular: Vec<Fingerprint>,
     answers: Vec<String>,
     used: u64,
+}
+
+/// Conversations that began alike.
+#[derive(Default)]
+struct Begun {
+    all: u64,
+    live: u64,
 }
 
 /// All of them.
@@ -139,19 +149,27 @@ pub(super) struct Conversations {
     by_particular: HashMap<Fingerprint, ConversationId>,
     by_answer: HashMap<String, (ConversationId, u32)>,
     by_log_name: HashMap<Arc<str>, ConversationId>,
-    begun: HashMap<Fingerprint, u64>,
+    begun: HashMap<Fingerprint, Begun>,
+    messages: usize,
     names: HashMap<String, Fingerprint>,
+    taken: HashSet<String>,
 }
 
 impl Conversations {
-    /// None yet; `stamp` tells the names of this process from those of another.
-    pub(super) fn new(stamp: String) -> Self {
-        Self { stamp, ..Self::default() }
+    /// None yet; `stamp` tells the names of this process from those of another, and `taken` are names of
+    /// runs in the project.
+    pub(super) fn new(stamp: String, taken: HashSet<String>) -> Self {
+        Self { stamp, taken, ..Self::default() }
     }
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// How many messages they have.
+    pub(super) fn message_count(&self) -> usize {
+        self.messages
     }
 
     /// Puts a request where it belongs and adds its new messages.
@@ -165,10 +183,10 @@ impl Conversations {
         let previous = asking.previous.and_then(|answer| self.by_answer.get(answer)).copied();
         let found = previous
             .map(|(id, message)| (id, Some(message), 0))
-            .or_else(|| self.by_name(asking, &histories))
+            .or_else(|| self.by_name(asking, shown, &histories))
             .or_else(|| self.by_longest(asking, &histories))
             .or_else(|| self.by_what_is_particular(asking, shown, &histories));
-        let (id, parent, known) = found.unwrap_or_else(|| (self.begin(asking, &histories), None, 0));
+        let (id, parent, known) = found.unwrap_or_else(|| (self.begin(asking, shown), None, 0));
         self.add_request(id, parent, known, asking, shown, &histories, tools)
     }
 
@@ -176,12 +194,13 @@ impl Conversations {
     fn by_name(
         &mut self,
         asking: &Asking<'_>,
+        shown: &[Shown],
         histories: &[Fingerprint],
     ) -> Option<(ConversationId, Option<u32>, usize)> {
         let key = (asking.scope, asking.session?.to_owned());
         let id = match self.by_session.get(&key) {
             Some(id) => *id,
-            None => self.begin(asking, histories),
+            None => self.begin(asking, shown),
         };
         let (parent, known) = self.deepest(id, histories);
         Some((id, parent, known))
@@ -203,33 +222,38 @@ impl Conversations {
         asking: &Asking<'_>,
         histories: &[Fingerprint],
     ) -> Option<(ConversationId, Option<u32>, usize)> {
+        let mut repeated = None;
         for (index, history) in histories.iter().enumerate().rev() {
             let Some(candidates) = self.by_history.get(history) else { continue };
+            let whole = index + 1 == histories.len();
             let mut best: Option<((bool, u64), ConversationId, u32)> = None;
             for (id, number) in candidates.iter().rev().take(CANDIDATES_MAX) {
                 let Some(conversation) = self.by_id.get(id) else { continue };
                 let Some(message) = conversation.messages.get(*number as usize) else { continue };
-                let whole = index + 1 == histories.len();
-                let fits = if message.ours {
-                    true
-                } else {
-                    // The same first request: it is the same conversation only where it got no answer.
-                    whole && conversation.open == 0 && !message.followed
-                        || whole && asking.again && conversation.messages.len() <= histories.len() + 1
-                };
+                let asked = whole && conversation.open > 0;
+                let waits = !message.followed && !asked;
+                // The same first request is the same conversation only where it got no answer.
+                let fits = message.ours
+                    || whole && (waits || asking.again && conversation.messages.len() <= histories.len() + 1);
                 if !fits || conversation.session.is_some() {
                     continue;
                 }
-                let rank = (!message.followed, conversation.used);
+                let rank = (waits, conversation.used);
                 if best.as_ref().is_none_or(|(other, ..)| rank > *other) {
                     best = Some((rank, *id, *number));
                 }
             }
-            if let Some((_, id, number)) = best {
-                return Some((id, Some(number), index + 1));
+            match best {
+                // Another conversation has asked just this: it is asked again there, unless one that is
+                // like it so far waits for its next request.
+                Some(((false, _), id, number)) if whole => repeated = Some((id, Some(number), index + 1)),
+                Some(((waits, _), id, number)) if waits || repeated.is_none() => {
+                    return Some((id, Some(number), index + 1));
+                }
+                _ => {}
             }
         }
-        None
+        repeated
     }
 
     fn by_what_is_particular(
@@ -246,14 +270,17 @@ impl Conversations {
         Some((*id, parent, known))
     }
 
-    fn begin(&mut self, asking: &Asking<'_>, histories: &[Fingerprint]) -> ConversationId {
+    fn begin(&mut self, asking: &Asking<'_>, shown: &[Shown]) -> ConversationId {
         let id = ConversationId(self.next);
         self.next += 1;
-        let origin = histories.last().copied().unwrap_or_else(|| Fingerprint::of(&[]));
+        let origin = histories(asking, shown).last().copied().unwrap_or(Fingerprint(0));
         let begun = self.begun.entry(origin).or_default();
-        let ordinal = *begun;
-        *begun += 1;
+        let ordinal = begun.all;
+        begun.all += 1;
+        begun.live += 1;
         let name = match asking.session {
+            // A run of that name that is not known any more would be taken for this one's beginning.
+            Some(session) if self.taken.contains(session) => format!("{session}~{}-{}", self.stamp, id.0),
             // Another client may use the same name for a session of its own.
             Some(session)
                 if *self.names.entry(session.to_owned()).or_insert(asking.scope) == asking.scope =>
@@ -261,7 +288,7 @@ impl Conversations {
                 session.to_owned()
             }
             Some(session) => format!("{session}~{:08x}", asking.scope.0 as u32),
-            None => format!("{:012x}-{}-{ordinal}", (origin.0 >> 80) as u64, self.stamp),
+            None => format!("{:012x}-{}-{}", (origin.0 >> 80) as u64, self.stamp, id.0),
         };
         let name: Arc<str> = name.into();
         self.by_log_name.insert(Arc::clone(&name), id);
@@ -274,6 +301,8 @@ impl Conversations {
             api: asking.api,
             session,
             origin,
+            held_out: None,
+            told: shown.iter().fold(Fingerprint(0), |told, message| told.then(message.fingerprint)),
             ordinal,
             messages: Vec::new(),
             requests: 0,
@@ -315,7 +344,7 @@ impl Conversations {
             known,
             first,
             turn: 0,
-            origin: conversation.origin,
+            told: conversation.told,
             ordinal: conversation.ordinal,
             waits: conversation.waits.clone(),
             tools_changed: tools != conversation.tools || request == 0,
@@ -323,6 +352,7 @@ impl Conversations {
         conversation.tools = tools;
         let mut last = parent;
         for (message, history) in shown.iter().zip(histories).skip(known) {
+            self.messages += 1;
             last = Some(conversation.push(last, *history, message.answer, false));
             self.by_history.entry(*history).or_default().push((id, last.unwrap_or_default()));
         }
@@ -330,6 +360,12 @@ impl Conversations {
             place.turn = last.turns;
         }
         place
+    }
+
+    /// Whether a conversation is held out of training, as was decided at its first request.
+    pub(super) fn holds_out(&mut self, id: ConversationId, decide: impl FnOnce() -> bool) -> bool {
+        let Some(conversation) = self.by_id.get_mut(&id) else { return decide() };
+        *conversation.held_out.get_or_insert_with(decide)
     }
 
     /// Adds a request that a journal holds, by the numbers it has there.
@@ -343,17 +379,20 @@ impl Conversations {
             now: 0,
         };
         let root = root(begun.scope, begun.api, begun.session);
-        let id = match self.by_log_name.get(begun.name) {
-            Some(id) => *id,
-            None => {
-                let id = self.begin(&asking, &histories(&asking, shown));
-                let name: Arc<str> = begun.name.into();
-                self.by_log_name.insert(Arc::clone(&name), id);
-                if let Some(conversation) = self.by_id.get_mut(&id) {
-                    conversation.name = name;
+        let known = self.by_log_name.get(begun.name).copied();
+        let id = if let Some(id) = known {
+            id
+        } else {
+            let id = self.begin(&asking, shown);
+            let name: Arc<str> = begun.name.into();
+            self.by_log_name.insert(Arc::clone(&name), id);
+            if let Some(conversation) = self.by_id.get_mut(&id) {
+                let own = std::mem::replace(&mut conversation.name, name);
+                if *own != *begun.name {
+                    self.by_log_name.remove(&own);
                 }
-                id
             }
+            id
         };
         let Some(conversation) = self.by_id.get_mut(&id) else { return id };
         conversation.requests = conversation.requests.max(begun.request.saturating_add(1));
@@ -362,6 +401,7 @@ impl Conversations {
         let mut last = begun.parent;
         for message in shown {
             history = history.then(message.fingerprint);
+            self.messages += 1;
             last = Some(conversation.push(last, history, message.answer, false));
             self.by_history.entry(history).or_default().push((id, last.unwrap_or_default()));
         }
@@ -400,6 +440,7 @@ impl Conversations {
                     |before| before.history,
                 );
                 let history = before.then(message.fingerprint);
+                self.messages += 1;
                 let number = conversation.push(parent, history, true, true);
                 parent = Some(number);
                 self.by_history.entry(history).or_default().push((id, number));
@@ -424,18 +465,25 @@ impl Conversations {
         Some((id, Arc::clone(&self.by_id.get(&id)?.name)))
     }
 
-    /// Conversations that nobody has used since `before` and in which nothing is open.
+    /// Conversations that nobody has used since `before` and in which nothing is open, the longest unused first.
     pub(super) fn idle(&self, before: u64) -> Vec<ConversationId> {
         let idle = self.by_id.iter().filter(|(_, found)| found.open == 0 && found.used <= before);
-        let mut ids: Vec<ConversationId> = idle.map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        ids
+        let mut idle: Vec<(u64, ConversationId)> = idle.map(|(id, found)| (found.used, *id)).collect();
+        idle.sort_unstable();
+        idle.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Forgets a conversation; a request that goes on with it begins a new one.
     pub(super) fn forget(&mut self, id: ConversationId) {
         let Some(conversation) = self.by_id.remove(&id) else { return };
         self.by_log_name.remove(&conversation.name);
+        self.messages -= conversation.messages.len();
+        if let Some(begun) = self.begun.get_mut(&conversation.origin) {
+            begun.live -= 1;
+            if begun.live == 0 {
+                self.begun.remove(&conversation.origin);
+            }
+        }
         for message in &conversation.messages {
             if let Some(known) = self.by_history.get_mut(&message.history) {
                 known.retain(|(other, _)| *other != id);
@@ -452,8 +500,12 @@ impl Conversations {
         for answer in &conversation.answers {
             self.by_answer.remove(answer);
         }
-        if let Some(key) = &conversation.session {
-            self.by_session.remove(key);
+        if let Some((scope, session)) = conversation.session {
+            if self.names.get(&session) == Some(&scope) {
+                self.names.remove(&session);
+            }
+            self.taken.insert(session.clone());
+            self.by_session.remove(&(scope, session));
         }
     }
 }
@@ -494,4 +546,81 @@ fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
         histories.push(history);
     }
     histories
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Api, Asking, ConversationId, Conversations, Fingerprint, HashSet, Place, Shown};
+
+    const SCOPE: Fingerprint = Fingerprint(1);
+
+    fn said(text: &str, answer: bool) -> Shown {
+        let particular = answer && text.len() > 8;
+        Shown { fingerprint: Some(Fingerprint::of(&[text.as_bytes()])), answer, particular }
+    }
+
+    /// A history of questions (`?`) and answers.
+    fn history(texts: &[&str]) -> Vec<Shown> {
+        texts.iter().map(|text| said(text, !text.ends_with('?'))).collect()
+    }
+
+    fn ask(conversations: &mut Conversations, texts: &[&str]) -> Place {
+        ask_in(conversations, texts, None)
+    }
+
+    fn ask_in(conversations: &mut Conversations, texts: &[&str], session: Option<&str>) -> Place {
+        let asking = Asking { api: Api::Chat, scope: SCOPE, session, again: false, previous: None, now: 0 };
+        conversations.place(&asking, &history(texts), None)
+    }
+
+    fn answer(conversations: &mut Conversations, place: &Place, new: usize, text: &str) {
+        let last = if new == 0 { place.parent } else { Some(place.first + new as u32 - 1) };
+        conversations.answer(place.id, last, &[vec![said(text, true)]], None, SCOPE, 0);
+    }
+
+    #[test]
+    fn equal_conversations_at_one_time_go_on_side_by_side() {
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
+        let first = [ask(&mut conversations, &["a?"]), ask(&mut conversations, &["a?"])];
+        assert_ne!(first[0].id, first[1].id);
+        first.iter().for_each(|place| answer(&mut conversations, place, 1, "yes"));
+        let second =
+            [ask(&mut conversations, &["a?", "yes", "b?"]), ask(&mut conversations, &["a?", "yes", "b?"])];
+        assert_ne!(second[0].id, second[1].id);
+        assert_eq!([second[0].parent, second[1].parent], [Some(1), Some(1)]);
+        assert_eq!([second[0].turn, second[1].turn], [1, 1]);
+        // One answers, the other fails and is asked again.
+        answer(&mut conversations, &second[0], 1, "no");
+        conversations.answer(second[1].id, Some(2), &[], None, SCOPE, 0);
+        let again = ask(&mut conversations, &["a?", "yes", "b?"]);
+        assert_eq!((again.id, again.parent, again.request), (second[1].id, Some(2), 2));
+    }
+
+    #[test]
+    fn an_edited_history_is_a_branch_and_examples_are_no_history() {
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
+        let first = ask(&mut conversations, &["example?", "shown", "a?"]);
+        answer(&mut conversations, &first, 3, "yes");
+        let next = ask(&mut conversations, &["example?", "shown", "a?", "yes", "b?"]);
+        answer(&mut conversations, &next, 1, "no");
+        let edited = ask(&mut conversations, &["example?", "shown", "a?", "yes", "c?"]);
+        assert_eq!((edited.id, edited.parent, edited.known), (first.id, Some(3), 4));
+        let other = ask(&mut conversations, &["example?", "shown", "z?"]);
+        assert_ne!(other.id, first.id, "examples in a prompt tie nobody together");
+    }
+
+    #[test]
+    fn sessions_and_particular_messages_survive_a_new_context() {
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
+        let first = ask_in(&mut conversations, &["a?"], Some("s"));
+        answer(&mut conversations, &first, 1, "yes");
+        assert_eq!(ask_in(&mut conversations, &["short?"], Some("s")).id, first.id);
+        let open = ask(&mut conversations, &["long?"]);
+        answer(&mut conversations, &open, 1, "a long answer");
+        let compacted = ask(&mut conversations, &["summary?", "a long answer", "b?"]);
+        assert_eq!((compacted.id, compacted.parent, compacted.known), (open.id, None, 0));
+        conversations.forget(open.id);
+        assert_ne!(ask(&mut conversations, &["again?", "a long answer", "b?"]).id, open.id);
+        assert_eq!(conversations.idle(u64::MAX), [] as [ConversationId; 0], "something is open in each");
+    }
 }

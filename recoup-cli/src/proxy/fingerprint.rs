@@ -151,7 +151,9 @@ fn canonical(out: &mut String, value: &Value) {
         Value::String(text) => write_string(out, text),
         Value::Array(values) => {
             out.push('[');
-            values.iter().for_each(|value| canonical(out, value));
+            for value in values {
+                canonical(out, value);
+            }
             out.push(']');
         }
         Value::Object(members) => {

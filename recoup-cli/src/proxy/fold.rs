@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use recoup::importers::{Event, ImportOptions, Sink as _, Source, recoup_proxy};
 use recoup::store::Store;
@@ -22,8 +22,13 @@ use crate::failure::Failure;
 /// How often conversations are looked at.
 const TICK: Duration = Duration::from_millis(500);
 /// Conversations that are put in by one import.
-const BATCH: usize = 256;
+const BATCH: usize = 128;
 
+/// Messages whose conversations can be gone on with: some hundred bytes each.
+const MESSAGES_MAX: usize = 400_000;
+/// Requests under way from which on the project waits, and how long it waits at most.
+const BUSY: usize = 16;
+const BUSY_REST: Duration = Duration::from_secs(30);
 /// Version of what the proxy makes of a teacher's answer.
 const LABELS_VERSION: u32 = 1;
 
@@ -64,26 +69,49 @@ pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Fa
                 let all = proxy.conversations().idle(u64::MAX);
                 for batch in all.chunks(BATCH) {
                     fold(proxy, &mut store, batch, &mut folded)?;
-                    batch.iter().for_each(|id| proxy.journal.release(*id));
+                    for id in batch {
+                        proxy.journal.release(*id);
+                    }
                 }
+                proxy.journal.clear();
                 return Ok(());
             }
             Err(RecvTimeoutError::Timeout) => {
-                let resting = idle(proxy, proxy.timing.fold_after);
+                let busy = proxy.in_flight() >= BUSY;
+                let rest = proxy.timing.fold_after;
+                let resting = idle(proxy, if busy { rest.max(BUSY_REST) } else { rest });
+                let mut began = Instant::now();
                 for batch in resting.chunks(BATCH) {
                     if let Err(failure) = fold(proxy, &mut store, batch, &mut folded) {
                         // The journal keeps them; the next tick tries again.
                         proxy.printer.warn(format_args!("conversations wait in the journal: {failure}"));
                         break;
                     }
+                    // Answers go first.
+                    std::thread::sleep(if busy { began.elapsed() } else { Duration::ZERO });
+                    began = Instant::now();
                 }
-                for id in idle(proxy, proxy.timing.forget_after) {
-                    if folded.get(&id) == Some(&proxy.journal.line_count(id)) {
-                        proxy.conversations().forget(id);
-                        proxy.journal.release(id);
-                        folded.remove(&id);
-                    }
-                }
+                forget(proxy, &mut folded);
+            }
+        }
+    }
+}
+
+/// Lets go of conversations that have rested long, and of the longest unused where there are too many.
+fn forget(proxy: &Proxy, folded: &mut HashMap<ConversationId, usize>) {
+    let mut drop = |id: ConversationId| {
+        if folded.get(&id) == Some(&proxy.journal.line_count(id)) {
+            proxy.conversations().forget(id);
+            proxy.journal.release(id);
+            folded.remove(&id);
+        }
+    };
+    idle(proxy, proxy.timing.forget_after).into_iter().for_each(&mut drop);
+    if proxy.conversations().message_count() > MESSAGES_MAX {
+        for id in idle(proxy, proxy.timing.fold_after) {
+            drop(id);
+            if proxy.conversations().message_count() <= MESSAGES_MAX / 2 {
+                break;
             }
         }
     }

@@ -134,6 +134,19 @@ impl Journal {
         }
     }
 
+    /// Deletes every file of which nothing is held any more, the current one too: for after the end.
+    pub(super) fn clear(&self) {
+        let ledger = self.shared.ledger();
+        for segment in segments(&self.folder)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|segment| ledger.held.get(segment).is_none_or(|held| *held == 0))
+        {
+            // It may have been deleted before.
+            let _ = fs::remove_file(path(&self.folder, segment));
+        }
+    }
+
     /// How many lines of a conversation are written.
     pub(super) fn line_count(&self, conversation: ConversationId) -> usize {
         self.shared.ledger().lines.get(&conversation).map_or(0, Vec::len)
@@ -265,7 +278,9 @@ impl Writer {
     /// Appends whole lines or none.
     fn append(&mut self, batch: &[Line]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(batch.iter().map(|line| line.bytes.len()).sum());
-        batch.iter().for_each(|line| bytes.extend_from_slice(&line.bytes));
+        for line in batch {
+            bytes.extend_from_slice(&line.bytes);
+        }
         let mut file = &*self.file;
         file.write_all(&bytes).inspect_err(|_| {
             // What was half written would spoil the next line.

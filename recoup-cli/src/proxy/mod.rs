@@ -22,6 +22,7 @@ mod metrics;
 mod relay;
 mod replay;
 mod request;
+mod seen;
 mod server;
 mod service;
 mod sharing;
@@ -29,6 +30,7 @@ mod teacher;
 mod turn;
 mod upstream;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener};
@@ -38,7 +40,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hyper::header::HeaderMap;
+use recoup::importers::recoup_proxy;
 use recoup::models::Secret;
+use recoup::store::{Filter, Page, Store};
 use tokio::sync::Semaphore;
 
 use self::conversations::Conversations;
@@ -47,6 +51,7 @@ use self::fold::{Folding, Order};
 use self::guard::Guard;
 use self::journal::{Journal, Line};
 use self::metrics::Metrics;
+use self::seen::Seen;
 pub(crate) use self::sharing::Sharing;
 pub(crate) use self::teacher::{Teacher, Teachers};
 pub(crate) use self::upstream::{Upstream, Upstreams};
@@ -96,6 +101,7 @@ struct Proxy {
     limits: Limits,
     timing: Timing,
     conversations: Mutex<Conversations>,
+    seen: Seen,
     journal: Journal,
     folding: Folding,
     metrics: Metrics,
@@ -145,7 +151,8 @@ pub(crate) fn start(config: Config, printer: Printer) -> Result<Running, Failure
     let journal = Journal::start(&folder, first).map_err(journal_failed)?;
     let (sharing, teachers) = config.sharing.unzip();
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let mut conversations = Conversations::new(format!("{:x}", since_epoch.as_millis()));
+    let mut conversations =
+        Conversations::new(format!("{:x}", since_epoch.as_millis()), taken(&config.project)?);
     let replayed =
         replay::replay(&folder, &segments, &journal, &mut conversations).map_err(journal_failed)?;
     if replayed > 0 {
@@ -161,6 +168,7 @@ pub(crate) fn start(config: Config, printer: Printer) -> Result<Running, Failure
         limits: config.limits,
         timing: config.timing,
         conversations: Mutex::new(conversations),
+        seen: Seen::default(),
         journal,
         folding: Folding::new(orders),
         metrics: Metrics::default(),
@@ -207,6 +215,7 @@ impl Proxy {
         u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
+    #[expect(clippy::unused_self, reason = "whoever writes an entry has the proxy at hand")]
     fn timestamp(&self) -> String {
         humantime::format_rfc3339_millis(SystemTime::now()).to_string()
     }
@@ -220,6 +229,13 @@ impl Proxy {
     fn in_flight(&self) -> usize {
         self.limits.in_flight - self.turns.available_permits().min(self.limits.in_flight)
     }
+}
+
+/// Names that conversations have in the project.
+fn taken(project: &Path) -> Result<HashSet<String>, Failure> {
+    let ours = Filter { format: Some(recoup_proxy::FORMAT.to_owned()), ..Filter::default() };
+    let rows = Store::create_or_open(project)?.list(&ours, Page::ALL)?;
+    Ok(rows.into_iter().filter_map(|row| row.native_id).collect())
 }
 
 /// The salt of a project, made where there is none: a key's hash can be compared here and guessed nowhere.

@@ -41,7 +41,7 @@ pub(super) fn start(
     http_proxy: Option<&Secret<String>>,
 ) -> Result<Server, Failure> {
     let (stop, stopped) = watch::channel(false);
-    let teachers = proxy.teachers.iter().flat_map(|teachers| &teachers.teachers);
+    let teachers = proxy.teachers.iter().flat_map(|teachers| &teachers.all);
     let mut urls = teachers.map(|teacher| &teacher.base_url).chain(proxy.upstreams.urls());
     let needs_secure = urls.any(|url| url.starts_with("https://"));
     let mut workers = Vec::new();
@@ -89,13 +89,10 @@ async fn accept(listener: TcpListener, workers: Vec<Worker>, mut stopped: watch:
             accepted = listener.accept() => accepted,
             _ = stopped.changed() => return,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let Ok((stream, _)) = accepted else {
             // The client has gone already, or there are too many open files for now.
-            Err(_) => {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                continue;
-            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
         };
         let _ = stream.set_nodelay(true);
         let total: usize = workers.iter().map(|(_, open)| open.load(Ordering::Relaxed)).sum();

@@ -19,18 +19,19 @@ use recoup::verdict::Actor;
 use serde_json::value::RawValue;
 use tokio::sync::{oneshot, watch};
 
-use super::conversations::{Asking, Durable, Shown};
+use super::conversations::{Asking, Durable};
 use super::fingerprint::Fingerprint;
 use super::guard::{self, Refusal};
 use super::journal::Line;
 use super::relay::{Outgoing, Relay, whole};
 use super::request::TurnRequest;
-use super::turn::{Ending, Failure, Turn, show};
+use super::sharing::Sharing;
+use super::turn::{Ending, Failure, Turn};
 use super::upstream::{Clients, back, onward};
 use super::{Proxy, answer, api, control, disguise, metrics, teacher};
 
 /// How long a client may take to send a body.
-const BODY_WITHIN: Duration = Duration::from_secs(120);
+const BODY_WITHIN: Duration = Duration::from_mins(2);
 /// How long a turn waits for the one before it to be on the disk.
 const DURABLE_WITHIN: Duration = Duration::from_secs(30);
 /// Longest value of one of the proxy's own headers, in bytes.
@@ -205,13 +206,12 @@ fn unreachable(turn: Turn, why: &str) -> Refused {
 
 /// Asks the teacher for a label of the state that the student acts in.
 fn label(turn: &Turn, clients: &Clients, headers: &HeaderMap, read: &TurnRequest<'_>) {
-    let Some(teachers) = turn.proxy.teachers.as_ref().filter(|_| turn.actor == Actor::Student) else {
-        return;
-    };
+    let wanted = turn.shared && turn.actor == Actor::Student;
+    let Some(teachers) = turn.proxy.teachers.as_ref().filter(|_| wanted) else { return };
     // The teacher would have to know what the student's upstream keeps.
     let teacher = teachers.of(turn.api).filter(|_| read.previous.is_none());
     let body = teacher.and_then(|teacher| teachers.body(teacher, read, false, true));
-    let name = teacher.or(teachers.teachers.first()).map_or_else(String::new, |teacher| teacher.name.clone());
+    let name = teacher.or(teachers.all.first()).map_or_else(String::new, |teacher| teacher.name.clone());
     let headers = teacher.map_or_else(HeaderMap::new, |teacher| teacher::headers(teacher, headers));
     turn.proxy.labels_open.fetch_add(1, Ordering::Relaxed);
     let asking = teacher::Asking {
@@ -316,7 +316,7 @@ fn begin(
         .map(|text| text.parse::<u64>().map_err(|_| "`x-recoup-episode` is no number".to_owned()))
         .transpose()?;
     let again = headers.get(RETRIES).is_some_and(|count| count != "0");
-    let shown: Vec<Shown> = read.messages.iter().map(|raw| show(read.api, raw)).collect();
+    let shown = proxy.seen.show(read.api, read.messages.iter().map(|raw| &**raw));
     let asking = Asking {
         api: read.api,
         scope,
@@ -332,9 +332,12 @@ fn begin(
         0 => place.parent,
         count => Some(place.first + count as u32 - 1),
     };
-    let actor = proxy.sharing.as_ref().map_or(Actor::Student, |sharing| sharing.actor(&place, task, episode));
-    let teacher =
-        proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.teachers.first()));
+    let sharing = proxy.sharing.as_ref().filter(|_| {
+        let mut conversations = proxy.conversations();
+        !conversations.holds_out(place.id, || Sharing::holds_out(task, &read.messages))
+    });
+    let actor = sharing.map_or(Actor::Student, |sharing| sharing.actor(&place, task, session, episode));
+    let teacher = proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.all.first()));
     let parameters = read.parameters();
     let harness = headers.get("user-agent").and_then(|value| value.to_str().ok());
     let entry = Begin {
@@ -348,11 +351,7 @@ fn begin(
         episode,
         harness: harness.filter(|name| name.len() <= NAME_MAX).map(Cow::Borrowed),
         actor,
-        sharing: proxy
-            .sharing
-            .as_ref()
-            .zip(teacher)
-            .map(|(sharing, teacher)| sharing.recorded(&teacher.name)),
+        sharing: sharing.zip(teacher).map(|(sharing, teacher)| sharing.recorded(&teacher.name)),
         turn: place.turn,
         parent: place.parent,
         first: place.first,
@@ -371,7 +370,8 @@ fn begin(
         scope,
         last,
         actor,
-        ending: Arc::new(Ending::new(proxy.teachers.is_some() && actor == Actor::Student)),
+        shared: sharing.is_some(),
+        ending: Arc::new(Ending::new(sharing.is_some() && actor == Actor::Student)),
         started,
         permit: Some(permit),
         ended: false,

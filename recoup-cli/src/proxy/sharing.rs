@@ -6,6 +6,11 @@ use recoup::importers::recoup_proxy;
 use recoup::rollout::interleave::{Mixing, Seat};
 use recoup::verdict::Actor;
 
+use recoup::store::Store;
+use recoup::task::Task;
+use recoup::verdict::Side;
+use serde_json::value::RawValue;
+
 use super::conversations::Place;
 
 /// How a student and a teacher share conversations.
@@ -20,21 +25,83 @@ pub(crate) struct Sharing {
 
 impl Sharing {
     /// Who acts in a turn. The same turn of the same episode has the same coin, whatever else goes on; a
-    /// client that names no task and episode has its first request and the number of conversations that
-    /// began like it.
-    pub(super) fn actor(&self, place: &Place, task: Option<&str>, episode: Option<u64>) -> Actor {
-        let origin = format!("{:032x}", place.origin.0);
+    /// client that names no task has its session or else its first history. Where it counts no episodes of
+    /// a task, sessions are told apart, or the conversations that began alike counted.
+    pub(super) fn actor(
+        &self,
+        place: &Place,
+        task: Option<&str>,
+        session: Option<&str>,
+        episode: Option<u64>,
+    ) -> Actor {
+        let name = match (task, session, episode) {
+            (Some(task), Some(session), None) => format!("{task} {session}"),
+            (Some(name), _, _) | (None, Some(name), _) => name.to_owned(),
+            (None, None, _) => format!("{:032x}", place.told.0),
+        };
         let seat = Seat {
             seed: self.seed,
-            task: task.unwrap_or(&origin),
+            task: &name,
             episode: episode.unwrap_or(place.ordinal),
             round: self.round,
         };
         self.mixing.actor(&seat, place.turn.into())
     }
 
+    /// Whether a conversation is about a task that is held out of training: nobody but the student acts in
+    /// it, and nothing of it is taught. Which tasks those are follows from their names, or from the goal
+    /// where the client names none.
+    pub(super) fn holds_out(task: Option<&str>, messages: &[Cow<'_, RawValue>]) -> bool {
+        let task = match task {
+            Some(name) => Task::named(name, ""),
+            None => Task::from_goal(messages.iter().find_map(|raw| asked(raw)).unwrap_or_default()),
+        };
+        Store::side_of_new(&task) != Side::Train
+    }
+
     /// What the record says of it.
     pub(super) fn recorded<'a>(&self, teacher: &'a str) -> recoup_proxy::Sharing<'a> {
         recoup_proxy::Sharing { teacher: Cow::Borrowed(teacher), round: self.round, mixing: self.mixing }
+    }
+}
+
+/// The words of a message of the user.
+fn asked(raw: &RawValue) -> Option<String> {
+    let message: serde_json::Value = serde_json::from_str(raw.get()).ok()?;
+    if message.get("role").and_then(|role| role.as_str()) != Some("user") {
+        return None;
+    }
+    let content = message.get("content")?;
+    let text = match (content.as_str(), content.as_array()) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(parts)) => {
+            let texts: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+            texts.join("\n")
+        }
+        (None, None) => String::new(),
+    };
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::{Sharing, Side, Store, Task};
+
+    #[test]
+    fn held_out_tasks_are_known_by_name_or_goal() {
+        let side = |task: Task| Store::side_of_new(&task);
+        let goals = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"];
+        let mut seen = [false; 2];
+        for goal in goals {
+            let text = format!(r#"{{"role":"user","content":[{{"type":"text","text":"{goal}"}}]}}"#);
+            let raw: &serde_json::value::RawValue = serde_json::from_str(&text).unwrap();
+            let out = Sharing::holds_out(None, &[Cow::Borrowed(raw)]);
+            assert_eq!(out, side(Task::from_goal(goal)) != Side::Train, "{goal}");
+            assert_eq!(Sharing::holds_out(Some(goal), &[]), side(Task::named(goal, "")) != Side::Train);
+            seen[usize::from(out)] = true;
+        }
+        assert_eq!(seen, [true; 2]);
     }
 }

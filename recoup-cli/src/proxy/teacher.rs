@@ -50,7 +50,7 @@ pub(crate) struct Teacher {
 /// The teachers, and how they are asked.
 #[derive(Debug)]
 pub(crate) struct Teachers {
-    pub teachers: Vec<Teacher>,
+    pub all: Vec<Teacher>,
     /// Whether they see requests as they are.
     pub raw: bool,
     /// Members of requests that they are not sent.
@@ -73,7 +73,7 @@ pub(super) struct Question {
 impl Teachers {
     /// The teacher that speaks an API.
     pub(super) fn of(&self, api: Api) -> Option<&Teacher> {
-        self.teachers.iter().find(|teacher| teacher.api == api)
+        self.all.iter().find(|teacher| teacher.api == api)
     }
 
     /// A request as a teacher gets it, before anything is put on.
@@ -93,9 +93,9 @@ impl Teachers {
             return Some(body);
         }
         let Ok(Value::Object(mut members)) = serde_json::from_slice(&body) else { return None };
-        dropped.iter().for_each(|key| {
-            members.shift_remove(*key);
-        });
+        for key in dropped {
+            members.shift_remove(key);
+        }
         serde_json::to_vec(&members).ok()
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Turn {
     /// Number of the request's last message.
     pub last: Option<u32>,
     pub actor: Actor,
+    /// Whether a teacher takes part in its conversation.
+    pub shared: bool,
     pub ending: Arc<Ending>,
     pub started: Instant,
     pub permit: Option<OwnedSemaphorePermit>,

@@ -88,9 +88,9 @@ impl Clients {
 pub(super) fn onward(headers: &HeaderMap, replaced: bool, key: Option<&Secret<String>>) -> HeaderMap {
     let mut out = passing(headers);
     let own: Vec<HeaderName> = out.keys().filter(|name| name.as_str().starts_with(OWN)).cloned().collect();
-    own.into_iter().for_each(|name| {
+    for name in own {
         out.remove(name);
-    });
+    }
     out.remove(CONTENT_LENGTH);
     out.remove("expect");
     out.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));

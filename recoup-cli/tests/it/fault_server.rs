@@ -36,6 +36,8 @@ pub enum Fault {
     Hangup,
     /// The body ends before its length.
     Cut(String),
+    /// Pieces of an event stream, each after a wait; `cut` closes the connection before the end.
+    Stream { pieces: Vec<(Duration, String)>, cut: bool },
     /// A body that never ends.
     Endless,
     /// First a wait.
@@ -86,6 +88,11 @@ impl FaultServer {
             }
         });
         Self { port, asked }
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
     }
 
     /// How a model there is named.
@@ -154,6 +161,17 @@ fn act(mut stream: &TcpStream, fault: Fault) -> bool {
             let _ = stream.write_all(head.as_bytes());
             while stream.write_all(chunk.as_bytes()).is_ok() {}
             false
+        }
+        Fault::Stream { pieces, cut } => {
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let mut open = stream.write_all(head.as_bytes()).is_ok();
+            for (wait, piece) in pieces {
+                std::thread::sleep(wait);
+                let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+                open &= stream.write_all(chunk.as_bytes()).is_ok();
+            }
+            open && !cut && stream.write_all(b"0\r\n\r\n").is_ok()
         }
         Fault::Slow(wait, then) => {
             std::thread::sleep(wait);

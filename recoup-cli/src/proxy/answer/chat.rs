@@ -97,7 +97,9 @@ impl Assembling {
             return;
         }
         if let Some(Value::Array(choices)) = chunk.shift_remove("choices") {
-            choices.into_iter().for_each(|choice| self.choice(choice));
+            for choice in choices {
+                self.choice(choice);
+            }
         }
         for (key, value) in chunk {
             if !value.is_null() {
@@ -168,11 +170,15 @@ fn join(before: &mut Value, piece: Value) {
             }
         }
         (Value::Array(before), Value::Array(pieces)) => {
-            pieces.into_iter().for_each(|piece| add(before, piece))
+            for piece in pieces {
+                add(before, piece);
+            }
         }
         (before @ Value::Null, Value::Array(pieces)) => {
             let mut list = Vec::new();
-            pieces.into_iter().for_each(|piece| add(&mut list, piece));
+            for piece in pieces {
+                add(&mut list, piece);
+            }
             *before = Value::Array(list);
         }
         (before, piece) => *before = piece,

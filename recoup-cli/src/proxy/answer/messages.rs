@@ -19,7 +19,7 @@ pub(super) fn whole(body: &[u8]) -> Result<Answer, NoAnswer> {
     let content = message.get("content").ok_or_else(|| {
         serde_json::from_slice(body).map_or(NoAnswer::Cut, |value: Value| NoAnswer::Upstream(said(&value)))
     })?;
-    let tokens = message.get("usage").map_or(Value::Null, value);
+    let tokens = message.get("usage").map_or(Value::Null, |raw| value(raw));
     answer(&message, content, text(&message, "stop_reason"), &tokens)
 }
 
@@ -35,16 +35,18 @@ fn answer(
         usage: usage(tokens),
         ..Call::default()
     };
-    #[derive(serde::Serialize)]
-    struct Said<'a> {
-        role: &'a str,
-        content: &'a RawValue,
-    }
     let said = raw(&Said { role: "assistant", content })?;
     Ok(Answer { alternatives: vec![vec![said]], call, id: text(message, "id") })
 }
 
-fn value(raw: &Box<RawValue>) -> Value {
+/// A message of an answer.
+#[derive(serde::Serialize)]
+struct Said<'a> {
+    role: &'a str,
+    content: &'a RawValue,
+}
+
+fn value(raw: &RawValue) -> Value {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
@@ -90,7 +92,7 @@ impl Assembling {
             "message_start" => {
                 let message = event.message.and_then(|raw| serde_json::from_str(raw.get()).ok());
                 self.message = message.unwrap_or_default();
-                self.usage = self.message.get("usage").map_or(Value::Null, value);
+                self.usage = self.message.get("usage").map_or(Value::Null, |raw| value(raw));
             }
             "content_block_start" if event.index < BLOCKS_MAX => {
                 if self.blocks.len() <= event.index {
@@ -107,7 +109,7 @@ impl Assembling {
                 }
             }
             "message_delta" => {
-                let delta = event.delta.as_ref().map_or(Value::Null, value);
+                let delta = event.delta.as_ref().map_or(Value::Null, |raw| value(raw));
                 if let Some(reason) = delta.get("stop_reason").and_then(Value::as_str) {
                     self.stop_reason = Some(reason.to_owned());
                 }

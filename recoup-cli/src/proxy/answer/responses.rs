@@ -64,7 +64,7 @@ impl Assembling {
         let Ok(event) = serde_json::from_slice::<Event>(data) else { return };
         match &*event.r#type {
             "response.completed" | "response.incomplete" | "response.failed" => {
-                self.response = event.response
+                self.response = event.response;
             }
             "error" => {
                 self.error = Some(

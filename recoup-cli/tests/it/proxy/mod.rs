@@ -4,12 +4,22 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
+use recoup::store::{Filter, Page, Store};
+use recoup::trajectory::Trajectory;
+use recoup::verdict::{Content, StateLabel};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
+use crate::fault_server::{Fault, FaultServer};
 
+/// What goes wrong, at either end and in between.
+mod faults;
 /// Recording: conversations, branches, outcomes.
 mod record;
+/// A teacher beside the student, or in its place.
+mod share;
+/// Answers in pieces, in every API.
+mod stream;
 
 /// A proxy at a free port; killed at the end unless it was stopped.
 pub struct Proxy {
@@ -58,7 +68,13 @@ impl Proxy {
     }
 
     pub fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Got {
-        let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let mut lines = String::new();
+        for (name, value) in headers {
+            lines.push_str(name);
+            lines.push_str(": ");
+            lines.push_str(value);
+            lines.push_str("\r\n");
+        }
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nConnection: close\r\n{lines}Content-Length: {}\r\n\r\n",
             self.address,
@@ -149,8 +165,53 @@ pub fn assistant(text: &str) -> Value {
     json!({ "role": "assistant", "content": text })
 }
 
-/// The runs of the project, with their messages.
-pub fn runs(bench: &Bench) -> Vec<Value> {
-    let rows = bench.json_lines(&["ls", "--json"]);
-    rows.iter().map(|row| bench.json(&["show", row["id"].as_str().unwrap(), "--json"], 0)).collect()
+/// An upstream that answers with the number of messages it was shown.
+pub fn counting() -> FaultServer {
+    FaultServer::start(|_, asked| {
+        let shown = asked.json()["messages"].as_array().map_or(0, Vec::len);
+        Fault::answer(&format!("answer {shown}"))
+    })
+}
+
+/// Answers of a script, one after the other; the last one goes on.
+pub fn scripted(answers: Vec<Fault>) -> FaultServer {
+    FaultServer::start(move |number, _| answers[number.min(answers.len() - 1)].clone())
+}
+
+/// The runs of the project, in the order of import.
+pub fn runs(bench: &Bench) -> Vec<Trajectory> {
+    let store = Store::open(&bench.path(".recoup")).unwrap();
+    let rows = store.list(&Filter::default(), Page::ALL).unwrap();
+    rows.iter().map(|row| store.load(row.id).unwrap()).collect()
+}
+
+/// The labels of a run, by turn.
+pub fn labels(bench: &Bench, run: &Trajectory) -> Vec<StateLabel> {
+    let store = Store::open(&bench.path(".recoup")).unwrap();
+    let mut labels: Vec<StateLabel> = store
+        .of_run(run.id, "state_label")
+        .unwrap()
+        .into_iter()
+        .filter_map(|verdict| match verdict.content {
+            Content::StateLabel(label) => Some(label),
+            _ => None,
+        })
+        .collect();
+    labels.sort_by_key(|label| label.turn);
+    labels
+}
+
+/// Role and text of each message of the main branch.
+pub fn told(run: &Trajectory) -> Vec<(&'static str, String)> {
+    run.main_branch()
+        .positions()
+        .iter()
+        .map(|at| (run.nodes[*at].role.as_str(), run.nodes[*at].text()))
+        .collect()
+}
+
+/// Events of an API that names their types.
+pub fn typed_events(events: &[Value]) -> String {
+    let event = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    events.iter().map(event).collect::<Vec<String>>().concat()
 }

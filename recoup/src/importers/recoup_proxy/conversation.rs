@@ -96,6 +96,11 @@ impl Conversation {
         }
     }
 
+    /// Whether the log holds a request of it.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
     /// Takes an entry in, in the order of the log.
     ///
     /// # Errors
@@ -155,15 +160,14 @@ impl Conversation {
     /// A tool that was offered; one that only the provider knows has no definition.
     fn tool(&mut self, raw: &RawValue) {
         let Ok(list) = RawValue::from_string(format!("[{}]", raw.get())) else { return };
-        match openai_chat::tools(&list, FORMAT, &mut self.losses) {
-            Some(tools) => {
-                let fresh = tools.into_iter().filter(|tool| !self.run.tools.contains(tool));
-                let fresh: Vec<_> = fresh.collect();
-                self.run.tools.extend(fresh);
-            }
-            None => {
-                let reason = "a tool that the provider runs has no definition";
-                self.losses.insert(Loss::new(FORMAT, "tools[]", reason));
+        let Some(tools) = openai_chat::tools(&list, FORMAT, &mut self.losses) else {
+            let reason = "a tool that the provider runs has no definition";
+            self.losses.insert(Loss::new(FORMAT, "tools[]", reason));
+            return;
+        };
+        for tool in tools {
+            if !self.run.tools.contains(&tool) {
+                self.run.tools.push(tool);
             }
         }
     }

@@ -92,19 +92,17 @@ fn conversations(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Finished, 
     slice::each_in_order(source, Layout::Lines, sink, |record, _| {
         let entry = Entry::parse(&record.bytes).map_err(RecordError::from)?;
         let name = entry.conversation();
-        let number = match numbers.get(name) {
-            Some(number) => *number,
-            None => {
-                numbers.insert(name.to_owned(), found.len());
-                found.push((Conversation::new(name), Joined::new(record)));
-                found.len() - 1
-            }
-        };
+        let number = numbers.get(name).copied().unwrap_or(found.len());
+        if number == found.len() {
+            numbers.insert(name.to_owned(), number);
+            found.push((Conversation::new(name), Joined::new(record)));
+        }
         if let Some((conversation, joined)) = found.get_mut(number) {
             conversation.add(entry)?;
             joined.add(record);
         }
         Ok(())
     })?;
+    found.retain(|(conversation, _)| conversation.has_begun());
     Ok(found.into_iter().map(|(conversation, joined)| (conversation.finish(), joined.finish())).collect())
 }

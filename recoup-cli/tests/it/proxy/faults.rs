@@ -1,0 +1,207 @@
+//! What goes wrong, at either end and in between.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::stream::{chat_events, stream};
+use super::{Proxy, assistant, chat, counting, runs, scripted, told, user};
+use crate::bench::Bench;
+use crate::fault_server::{Fault, FaultServer};
+
+const PATH: &str = "/v1/chat/completions";
+
+fn streaming(text: &str) -> Vec<u8> {
+    json!({ "model": "toy", "stream": true, "messages": [{ "role": "user", "content": text }] })
+        .to_string()
+        .into_bytes()
+}
+
+#[test]
+fn an_upstreams_errors_pass_unchanged() {
+    let bench = Bench::new();
+    let limited = Fault::Raw {
+        status: 429,
+        headers: "Content-Type: application/json\nRetry-After: 7\nX-Request-Id: r9".to_owned(),
+        body: "{\"error\": {\"message\": \"slow down\" }}".to_owned(),
+    };
+    let server = scripted(vec![
+        limited,
+        Fault::Hangup,
+        Fault::Cut("{\"choices\": []}".to_owned()),
+        Fault::answer("fine"),
+    ]);
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let history = chat(&[user("hi")]);
+    let got = proxy.post(PATH, &[], &history);
+    assert_eq!((got.status, got.body.as_slice()), (429, &b"{\"error\": {\"message\": \"slow down\" }}"[..]));
+    assert!(got.head.contains("retry-after: 7") && got.head.contains("x-request-id: r9"), "{}", got.head);
+    let got = proxy.post(PATH, &[], &history);
+    assert_eq!((got.status, &got.json()["error"]["code"]), (502, &"upstream-unreachable".into()));
+    let cut = proxy.post(PATH, &[], &history);
+    assert!(cut.body.len() < 15, "{}", cut.text());
+    assert_eq!(proxy.post(PATH, &[], &history).status, 200);
+    let done = proxy.stop();
+    assert_eq!(
+        (&done["requests"], &done["ended"]["aborted"], &done["ended"]["pure_student"]),
+        (&4.into(), &3.into(), &1.into())
+    );
+    // Four tries of one request are one run; what failed is on its record.
+    let runs = runs(&bench);
+    let [run] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!(told(run), [("user", "hi".to_owned()), ("assistant", "fine".to_owned())]);
+    let failed = run.extra["failed_requests"].to_value();
+    let codes: Vec<&str> =
+        failed.as_array().unwrap().iter().map(|failed| failed["code"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["upstream-status", "upstream-unreachable", "upstream-cut"]);
+}
+
+#[test]
+fn a_stream_that_breaks_off_breaks_off_for_the_client_too() {
+    let bench = Bench::new();
+    let events = chat_events("one two three");
+    let half: String = events.chars().take(events.len() / 2).collect();
+    let server = scripted(vec![stream(&half, true)]);
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let got = proxy.post(PATH, &[], &streaming("hi"));
+    assert_eq!(String::from_utf8(got.body).unwrap(), half);
+    proxy.stop();
+    let runs = runs(&bench);
+    assert_eq!(told(&runs[0]), [("user", "hi".to_owned())], "half an answer is no turn");
+    assert_eq!(runs[0].extra["failed_requests"].to_value()[0]["code"], "upstream-cut");
+}
+
+#[test]
+fn a_client_that_leaves_is_noticed() {
+    let bench = Bench::new();
+    let pieces =
+        (0..40).map(|_| (Duration::from_millis(50), "data: {\"choices\":[]}\n\n".to_owned())).collect();
+    let server = scripted(vec![Fault::Stream { pieces, cut: false }]);
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let mut client = TcpStream::connect(&proxy.address).unwrap();
+    let body = streaming("hi");
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        proxy.address,
+        body.len()
+    );
+    client.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+    let mut some = [0; 400];
+    assert!(client.read(&mut some).unwrap() > 0);
+    drop(client);
+    let deadline = std::time::Instant::now() + Duration::from_secs(5);
+    while proxy.metric("recoup_proxy_ended_total{ended=\"aborted\"}") == 0 {
+        assert!(std::time::Instant::now() < deadline, "nobody noticed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(proxy.metric("recoup_proxy_in_flight"), 0);
+    proxy.stop();
+    assert_eq!(runs(&bench)[0].extra["failed_requests"].to_value()[0]["code"], "client-gone");
+}
+
+#[test]
+fn bad_requests_are_refused_in_the_clients_own_form() {
+    let bench = Bench::new();
+    let server = counting();
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url(), "--max-body", "1KiB"]);
+    let openai = proxy.post(PATH, &[], b"{\"model\": \"toy\", \"messages\": [\xff]}");
+    assert_eq!((openai.status, &openai.json()["error"]["type"]), (400, &"invalid_request_error".into()));
+    let anthropic = proxy.post("/v1/messages", &[], b"{\"model\": \"toy\"}");
+    assert_eq!((anthropic.status, &anthropic.json()["type"]), (400, &"error".into()));
+    assert_eq!(anthropic.json()["error"]["message"], "recoup: `messages` is missing or not a list");
+    let huge = proxy.post("/v1/messages", &[], &vec![b' '; 2000]);
+    assert_eq!((huge.status, &huge.json()["error"]["type"]), (413, &"request_too_large".into()));
+    let named = proxy.post(PATH, &[("x-recoup-episode", "two")], &chat(&[user("hi")]));
+    assert_eq!(
+        (named.status, &named.json()["error"]["message"]),
+        (400, &"recoup: `x-recoup-episode` is no number".into())
+    );
+    assert_eq!(proxy.post(PATH, &[("Origin", "http://evil.example")], &chat(&[user("hi")])).status, 403);
+    let text = format!(
+        "POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{{}}"
+    );
+    assert!(proxy.send(text.as_bytes()).0.starts_with("HTTP/1.1 415 "));
+    let elsewhere = "GET /v1/models HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    assert!(proxy.send(elsewhere.as_bytes()).0.starts_with("HTTP/1.1 403 "));
+    assert!(server.asked().is_empty());
+    let done = proxy.stop();
+    let ended = done["ended"].as_object().unwrap();
+    let sum: u64 = ended.values().filter_map(Value::as_u64).sum();
+    assert_eq!((sum, &ended["capped"]), (done["requests"].as_u64().unwrap(), &1.into()), "{done}");
+}
+
+#[test]
+fn a_token_is_asked_for_and_never_sent_on() {
+    let bench = Bench::new();
+    let server = counting();
+    let proxy = Proxy::start_with(
+        &bench,
+        &["--upstream", &server.url(), "--token", "tok"],
+        &[("RECOUP_API_KEY", "sk-up")],
+    );
+    let ask = |headers: &[(&str, &str)]| proxy.post(PATH, headers, &chat(&[user("hi")])).status;
+    assert_eq!(ask(&[]), 401);
+    assert_eq!(ask(&[("Authorization", "Bearer wrong")]), 401);
+    assert_eq!(ask(&[("Authorization", "Bearer tok")]), 200);
+    assert_eq!(ask(&[("x-recoup-token", "tok"), ("Authorization", "Bearer own")]), 200);
+    let keys: Vec<_> =
+        server.asked().iter().map(|asked| asked.header("authorization").map(str::to_owned)).collect();
+    assert_eq!(keys, [Some("Bearer sk-up".to_owned()), Some("Bearer own".to_owned())]);
+}
+
+#[test]
+fn a_proxy_that_is_killed_goes_on_where_it_was() {
+    let bench = Bench::new();
+    let server = FaultServer::start(|_, asked| {
+        let shown = asked.json()["messages"].as_array().map_or(0, Vec::len);
+        let answer = Fault::answer(&format!("answer {shown}"));
+        if asked.body.contains("wait") {
+            Fault::Slow(Duration::from_secs(20), Box::new(answer))
+        } else {
+            answer
+        }
+    });
+    let flags = ["--upstream", &server.url()];
+    let proxy = Proxy::start(&bench, &flags);
+    proxy.post(PATH, &[], &chat(&[user("one")]));
+    // Three more turns: each is durable before the next is forwarded.
+    let mut history = vec![user("one"), assistant("answer 1")];
+    for turn in 0..3 {
+        history.push(user(&format!("turn {turn}")));
+        assert_eq!(proxy.post(PATH, &[], &chat(&history)).status, 200);
+        history.push(assistant(&format!("answer {}", history.len())));
+    }
+    let mut hanging = TcpStream::connect(&proxy.address).unwrap();
+    let body = chat(&[user("wait")]);
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        proxy.address,
+        body.len()
+    );
+    hanging.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+    while proxy.metric("recoup_proxy_in_flight") == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    proxy.kill();
+    let proxy = Proxy::start(&bench, &flags);
+    history.push(user("after the crash"));
+    assert_eq!(proxy.post(PATH, &[], &chat(&history)).status, 200);
+    proxy.stop();
+    let mut runs = runs(&bench);
+    runs.sort_by_key(|run| run.nodes.len());
+    let [lost, run] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!((run.nodes.len(), run.leaves.len()), (10, 1));
+    assert!(run.nodes.iter().filter(|node| node.occurrence.sampled).count() == 5, "no turn was lost");
+    assert_eq!(
+        lost.extra["failed_requests"].to_value()[0]["code"],
+        "stopped",
+        "the one under way is accounted for"
+    );
+    assert!(
+        std::fs::read_dir(bench.path(".recoup/proxy")).unwrap().count() <= 2,
+        "the journal is empty again"
+    );
+}
