@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use crate::harness::import;
 
 /// Cases, each with what its format cannot carry.
-const CASES: [(&str, &[&str]); 12] = [
+const CASES: [(&str, &[&str]); 13] = [
     ("langfuse/scripted-run", &["image"]),
     ("langfuse/scripted-run-csv", &["image"]),
     ("langfuse/scripted-run-folder", &["image"]),
     ("langfuse/scripted-run-page", &["image"]),
+    ("langfuse/scripted-run-parquet", &["image"]),
     ("langsmith/scripted-run", &[]),
     ("mlflow/scripted-run", &["image"]),
     ("openai-agents/scripted-run", &["tools"]),

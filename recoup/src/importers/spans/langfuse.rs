@@ -1,5 +1,5 @@
 //! Langfuse exports: observations (the enriched ones, or the older ones with traces beside them) and
-//! scores, as JSON, JSON lines or CSV, in the names of the export or of the API; and a trace as the
+//! scores, as JSON, JSON lines, CSV or Parquet, in the names of the export or of the API; and a trace as the
 //! page of one gives it.
 
 use std::borrow::Cow;
@@ -7,15 +7,14 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::attributes::Attributes;
-use super::csv_rows;
 use super::genai::{NO_MESSAGE, plain};
 use super::span::{Kind, Score, Span, Trace, Value};
 use super::time::Time;
-use super::{Part, Piece, Pieces, Spans};
+use super::{Piece, Pieces, Spans};
 use crate::importers::object::Object;
 use crate::importers::openai_chat::tools;
 use crate::importers::value::{elements, is_object, text, value};
-use crate::importers::{ImportError, Layout, Outline, Probe, RawRecord, RecordError, Source};
+use crate::importers::{Outline, Probe, RawRecord, RecordError};
 use crate::json::Json;
 use crate::trajectory::Usage;
 
@@ -69,18 +68,7 @@ impl Spans for Langfuse {
     }
 
     fn detects(&self, probe: &Probe) -> bool {
-        let columns = csv_rows::columns(&probe.head);
-        ROWS.iter().any(|row| row.iter().all(|name| columns.iter().any(|column| column == name)))
-            || probe.records().iter().any(|record| is_row(record) || is_trace(record) || is_page(record))
-    }
-
-    fn part(&self, source: &Source) -> Result<Part, ImportError> {
-        let probe = Probe::read(source)?;
-        if csv_rows::columns(&probe.head).len() > 1 {
-            let (source, size) = csv_rows::translate(source)?;
-            return Ok(Part { source, layouts: vec![Layout::Lines], translated: Some(size) });
-        }
-        Ok(Part { source: source.clone(), layouts: vec![probe.layout()], translated: None })
+        probe.records().iter().any(|record| is_row(record) || is_trace(record) || is_page(record))
     }
 
     fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {

@@ -11,7 +11,6 @@
 mod assemble;
 mod attributes;
 mod conversation;
-mod csv_rows;
 mod forest;
 mod genai;
 mod langfuse;
@@ -219,6 +218,7 @@ fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, found: &mut Ve
             context: piece.context,
             span: if rewritten { record.span } else { span },
             line: record.line,
+            row: record.row,
             held: rewritten.then(|| text.to_owned()),
         })
     }));

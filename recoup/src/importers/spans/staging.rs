@@ -33,6 +33,8 @@ pub(super) struct Fragment {
     pub(super) span: ByteSpan,
     /// 1-based line of its record.
     pub(super) line: u64,
+    /// Its row in a Parquet file, where nothing has a place.
+    pub(super) row: Option<u64>,
     /// Its JSON text, where the bytes in the file are another.
     pub(super) held: Option<String>,
 }
@@ -59,7 +61,7 @@ impl Staging {
                  CREATE TABLE context(id INTEGER PRIMARY KEY, body TEXT NOT NULL);
                  CREATE TABLE fragment(
                      run INTEGER NOT NULL, number INTEGER NOT NULL, context INTEGER, file INTEGER NOT NULL,
-                     line INTEGER NOT NULL, start INTEGER NOT NULL, end INTEGER NOT NULL, held TEXT,
+                     line INTEGER NOT NULL, row INTEGER, start INTEGER NOT NULL, end INTEGER NOT NULL, held TEXT,
                      PRIMARY KEY(run, number)) WITHOUT ROWID;
                  BEGIN;",
             )?;
@@ -96,8 +98,8 @@ impl Staging {
         };
         let run = self.run(&fragment.run)?;
         let mut insert = self.connection.prepare_cached(
-            "INSERT INTO fragment(run, number, context, file, line, start, end, held)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO fragment(run, number, context, file, line, start, end, held, row)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?;
         insert.execute((
             run,
@@ -108,6 +110,7 @@ impl Staging {
             fragment.span.start as i64,
             fragment.span.end as i64,
             &fragment.held,
+            fragment.row.map(|row| row as i64),
         ))?;
         self.next += 1;
         Ok(())
@@ -162,6 +165,7 @@ struct Row {
     line: u64,
     span: ByteSpan,
     held: Option<String>,
+    row: Option<u64>,
 }
 
 impl Row {
@@ -202,6 +206,7 @@ impl Runs {
         };
         let limit = file.source.options().record_bytes_max;
         let mut record = RawRecord::at(&file.source, Vec::new(), first.span.start, first.line);
+        record.row = first.row;
         // A run of several files has its place in the first.
         let in_file = rows.iter().filter(|row| row.file == first.file);
         record.span.end = in_file.map(|row| row.span.end).max().unwrap_or(first.span.end);
@@ -245,7 +250,7 @@ impl Runs {
 
     fn rows(&self, run: i64) -> rusqlite::Result<Vec<Row>> {
         let mut select = self.connection.prepare_cached(
-            "SELECT context, file, line, start, end, held FROM fragment WHERE run = ?1 ORDER BY number",
+            "SELECT context, file, line, start, end, held, row FROM fragment WHERE run = ?1 ORDER BY number",
         )?;
         let rows = select.query_map([run], |row| {
             Ok(Row {
@@ -254,6 +259,7 @@ impl Runs {
                 line: row.get::<_, i64>(2)? as u64,
                 span: ByteSpan { start: row.get::<_, i64>(3)? as u64, end: row.get::<_, i64>(4)? as u64 },
                 held: row.get(5)?,
+                row: row.get::<_, Option<i64>>(6)?.map(|row| row as u64),
             })
         })?;
         rows.collect()
@@ -311,7 +317,14 @@ mod tests {
     }
 
     fn at(run: &str, start: u64, end: u64) -> Fragment {
-        Fragment { run: run.to_owned(), context: None, span: ByteSpan { start, end }, line: 1, held: None }
+        Fragment {
+            run: run.to_owned(),
+            context: None,
+            span: ByteSpan { start, end },
+            line: 1,
+            row: None,
+            held: None,
+        }
     }
 
     fn read(staging: Staging) -> Vec<String> {
