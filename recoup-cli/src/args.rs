@@ -8,11 +8,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use recoup::exporters::formats;
 #[cfg(debug_assertions)]
 use recoup::failpoint::{Failpoint, Side};
+use recoup::interleaving::{Prefixes, Schedule};
 use recoup::models::Cost;
 use recoup::pipeline::{LeftOut, Stratum};
 use recoup::rollout::Difficulties;
 use recoup::rollout::forms::{self, FORMS, Form};
-use recoup::rollout::interleave::{Aggregate, LabelSettings, Prefixes, Schedule};
+use recoup::rollout::interleave::{Aggregate, LabelSettings};
 use recoup::templates::LocalTime;
 use recoup::verdict::{Arm, LabelMark};
 use recoup::views::{DiagnosisAnswer, PreventionTarget};

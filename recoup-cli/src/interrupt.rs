@@ -18,13 +18,19 @@ impl Interrupt {
         Self { told, _silent: listen(teller).err() }
     }
 
+    /// Waits until an interruption comes.
+    pub(crate) fn wait(&self) {
+        // Nobody tells any more: the program ends.
+        let _ = self.told.recv();
+    }
+
     /// Lets the time pass, or less where an interruption comes; true if it has come.
     pub(crate) fn comes_within(&self, time: Duration) -> bool {
         !matches!(self.told.recv_timeout(time), Err(RecvTimeoutError::Timeout))
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 fn listen(teller: Sender<()>) -> Result<(), Sender<()>> {
     use nix::sys::signal::{SigSet, Signal, raise};
     let mut signals = SigSet::empty();
@@ -44,7 +50,7 @@ fn listen(teller: Sender<()>) -> Result<(), Sender<()>> {
     Ok(())
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(unix))]
 fn listen(teller: Sender<()>) -> Result<(), Sender<()>> {
     Err(teller)
 }

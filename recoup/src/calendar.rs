@@ -11,7 +11,6 @@ pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// The year, month and day that a day since 1970-01-01 is (the inverse, from the same source).
-#[cfg(feature = "parquet")]
 pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days.saturating_add(719_468);
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -23,7 +22,7 @@ pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
-#[cfg(all(test, feature = "parquet"))]
+#[cfg(test)]
 mod tests {
     use super::{civil_from_days, days_from_civil};
 

@@ -46,6 +46,7 @@ pub mod deduplication;
 pub mod failpoint;
 mod fence;
 pub mod id;
+pub mod interleaving;
 pub mod json;
 mod parallel;
 pub mod reporter;

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use recoup::answers::{RoundCollected, RoundPlan};
 use recoup::environments::Environment;
 use recoup::id::TrajectoryId;
+use recoup::interleaving::Mixing;
 use recoup::models::{About, AskedModel, Estimate, ModelSpec, SpecError};
 use recoup::rollout::forms::Form;
-use recoup::rollout::interleave::{
-    self, Aggregate, Collecting, Collection, LabelSettings, Mixing, Pairing, Round,
-};
+use recoup::rollout::interleave::{self, Aggregate, Collecting, Collection, LabelSettings, Pairing, Round};
 use recoup::rollout::policies::{self, Chat, ChatSettings, FAMILIES, PolicyNameError};
 use recoup::rollout::{FORMAT, Policy, Situation};
 use recoup::store::{Filter, Page, Store, StoreError};

@@ -6,14 +6,15 @@ use std::sync::atomic::AtomicUsize;
 
 use recoup::answers::{Proxied, Proxying};
 use recoup::importers::recoup_proxy::Api;
+use recoup::interleaving::Mixing;
 use recoup::models::{ModelSpec, Secret, SpecError, Wire};
-use recoup::rollout::interleave::Mixing;
 use tokio::sync::Semaphore;
 
 use super::project;
 use crate::Ended;
 use crate::args::{ProxyArgs, ProxyMode};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::models;
 use crate::printer::Printer;
 use crate::proxy::{self, Config, Limits, Sharing, Teacher, Teachers, Timing, Upstream, Upstreams};
@@ -31,8 +32,7 @@ pub(crate) fn proxy(flags: &ProxyArgs, settings: &Settings, printer: Printer) ->
     if settings.offline {
         return Err(Failure::user("a proxy needs the network").code("offline").hint("leave `--offline` out"));
     }
-    // Every thread that is started from here on leaves these signals to this one.
-    let signals = Signals::block()?;
+    let interrupt = Interrupt::listen();
     project::create_or_open(settings)?;
     let config = Config {
         address: SocketAddr::new(flags.host, flags.port),
@@ -54,7 +54,8 @@ pub(crate) fn proxy(flags: &ProxyArgs, settings: &Settings, printer: Printer) ->
             "recoup proxy at {url}: set the base URL of OpenAI's clients to {url}/v1, of Anthropic's to {url}"
         ));
     }
-    signals.wait()?;
+    interrupt.wait();
+    // The next one ends the program at once; the journal is safe.
     printer.note("stopping: turns under way are finished first");
     let done = running.finish()?;
     let requests: u64 = done.ended.iter().map(|(_, count)| count).sum();
@@ -163,26 +164,4 @@ fn teacher(name: &str) -> Result<Teacher, Failure> {
     };
     let key = models::key_of(wire, &base_url);
     Ok(Teacher { api, name: format!("{}:{model}", wire.as_str()), base_url, model, key })
-}
-
-/// The signals that end the program, kept for the thread that waits for them.
-#[cfg(unix)]
-struct Signals(nix::sys::signal::SigSet);
-
-#[cfg(unix)]
-impl Signals {
-    fn block() -> Result<Self, Failure> {
-        use nix::sys::signal::{SigSet, Signal};
-        let mut signals = SigSet::empty();
-        signals.add(Signal::SIGINT);
-        signals.add(Signal::SIGTERM);
-        signals.thread_block().map_err(|error| Failure::machine("cannot wait for signals", &error))?;
-        Ok(Self(signals))
-    }
-
-    fn wait(self) -> Result<(), Failure> {
-        self.0.wait().map_err(|error| Failure::machine("cannot wait for signals", &error))?;
-        // The next one ends the program at once; the journal is safe.
-        self.0.thread_unblock().map_err(|error| Failure::machine("cannot wait for signals", &error))
-    }
 }

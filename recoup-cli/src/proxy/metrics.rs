@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use recoup::rollout::interleave::RequestOutcome;
+use recoup::interleaving::RequestOutcome;
 
 /// Upper bounds of the histograms, in microseconds.
 const BOUNDS: [u64; 14] = [

@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
 use recoup::importers::recoup_proxy::{Api, Begin, Entry};
-use recoup::rollout::interleave::RequestOutcome;
+use recoup::interleaving::RequestOutcome;
 use recoup::verdict::Actor;
 use serde_json::value::RawValue;
 use tokio::sync::{oneshot, watch};

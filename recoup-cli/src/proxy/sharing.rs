@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use recoup::importers::recoup_proxy;
-use recoup::rollout::interleave::{Mixing, Seat};
+use recoup::interleaving::{Mixing, Seat};
 use recoup::verdict::Actor;
 
 use recoup::store::Store;

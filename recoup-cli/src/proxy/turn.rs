@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use recoup::importers::recoup_proxy::{Api, End, Entry, Problem};
-use recoup::rollout::interleave::Delivered;
+use recoup::interleaving::Delivered;
 use recoup::verdict::Actor;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, watch};

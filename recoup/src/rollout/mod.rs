@@ -26,8 +26,8 @@ pub(crate) use self::record::{is_unread, says_beside_calls};
 pub(crate) use self::runner::TOO_LATE;
 pub use self::runner::{Conditions, Keep, run};
 
-pub use self::forms::Reading;
 use crate::environments::{Action, EnvironmentError, Exchange, Scene, ToolSpec, rand};
+use crate::interleaving::Reading;
 use crate::models::{ChatMessage, Cost, ModelError, TokenLogprob};
 
 /// Chooses actions.

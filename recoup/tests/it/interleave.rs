@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recoup::environments::{Environment, bundled};
+use recoup::interleaving::{Interleaving, Mixing, RequestOutcome};
 use recoup::models::cached::ReplyCache;
 use recoup::models::pacer::{PaceOptions, Pacer};
 use recoup::models::{
@@ -13,8 +14,7 @@ use recoup::models::{
 };
 use recoup::rollout::forms::{self, Form};
 use recoup::rollout::interleave::{
-    Collection, Interleaving, LabelSettings, Mixing, Pairing, RequestOutcome, Round, collect_round,
-    pending_round, report,
+    Collection, LabelSettings, Pairing, Round, collect_round, pending_round, report,
 };
 use recoup::rollout::policies::{self, Chat, ChatSettings, Expert};
 use recoup::rollout::{Plan, Policy};

@@ -1,7 +1,8 @@
 //! What a round of collection would take and has come to, in words.
 
+use recoup::interleaving::Readings;
 use recoup::models::Estimate;
-use recoup::rollout::interleave::{Collecting, Collection, Rate, Readings, Report, Round, RoundReport};
+use recoup::rollout::interleave::{Collecting, Collection, Rate, Report, Round, RoundReport};
 use recoup::statistics::Bounds;
 
 use crate::models::describe;

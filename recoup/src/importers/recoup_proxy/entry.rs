@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::rollout::interleave::Mixing;
+use crate::interleaving::Mixing;
 use crate::trajectory::{Call, Status};
 use crate::verdict::{Actor, LabelRefusal};
 

@@ -1,6 +1,6 @@
 //! A time of a trace: comparable, and in the words of its source or as RFC 3339.
 
-use crate::calendar::days_from_civil;
+use crate::calendar::{civil_from_days, days_from_civil};
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -78,18 +78,6 @@ fn rfc3339(nanos: i128) -> String {
     let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
-}
-
-/// The date of a day since 1970-01-01 (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2014).
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let of_era_year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * of_era_year + of_era_year / 4 - of_era_year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (of_era_year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

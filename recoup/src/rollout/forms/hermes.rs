@@ -153,7 +153,8 @@ pub(super) fn object_call(text: &str) -> Option<CallAst> {
 #[cfg(test)]
 mod tests {
     use super::Hermes;
-    use crate::rollout::forms::{Form as _, Reading, ToolTypes, Written, read};
+    use crate::interleaving::Reading;
+    use crate::rollout::forms::{Form as _, ToolTypes, Written, read};
     use crate::verdict::{CallAst, TurnAst};
 
     fn reading(content: &str) -> (Reading, Option<TurnAst>) {

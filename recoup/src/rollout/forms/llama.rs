@@ -95,7 +95,8 @@ impl Form for Llama {
 #[cfg(test)]
 mod tests {
     use super::Llama;
-    use crate::rollout::forms::{Reading, ToolTypes, Written, read};
+    use crate::interleaving::Reading;
+    use crate::rollout::forms::{ToolTypes, Written, read};
     use crate::verdict::CallAst;
 
     #[test]

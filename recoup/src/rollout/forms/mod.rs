@@ -16,7 +16,7 @@ mod react;
 mod reasoning;
 mod tools;
 
-use serde::{Deserialize, Serialize};
+use crate::interleaving::Reading;
 
 pub use self::hermes::Hermes;
 pub use self::llama::Llama;
@@ -97,18 +97,6 @@ pub enum NoPlace {
         /// What it reads as, or why it does not.
         reason: String,
     },
-}
-
-/// By which rules a turn could be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reading {
-    /// By the form's own.
-    Strict,
-    /// By lenient ones only.
-    Lenient,
-    /// By none.
-    Unreadable,
 }
 
 /// What a model's answer says.

@@ -75,8 +75,9 @@ impl Form for Native {
 #[cfg(test)]
 mod tests {
     use super::Native;
+    use crate::interleaving::Reading;
     use crate::models::ModelCall;
-    use crate::rollout::forms::{Reading, ToolTypes, Written, read};
+    use crate::rollout::forms::{ToolTypes, Written, read};
 
     #[test]
     fn arguments_that_are_nearly_json_are_read_leniently() {

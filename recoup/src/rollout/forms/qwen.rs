@@ -132,8 +132,9 @@ fn call(name: &str, arguments: Map<String, Value>) -> Result<CallAst, String> {
 #[cfg(test)]
 mod tests {
     use super::Qwen;
+    use crate::interleaving::Reading;
     use crate::json::Json;
-    use crate::rollout::forms::{Reading, ToolTypes, Written, read, written};
+    use crate::rollout::forms::{ToolTypes, Written, read, written};
     use crate::trajectory::Tool;
     use crate::verdict::{CallAst, TurnAst};
 

@@ -107,7 +107,8 @@ impl Form for React {
 #[cfg(test)]
 mod tests {
     use super::React;
-    use crate::rollout::forms::{Reading, ToolTypes, Written, read};
+    use crate::interleaving::Reading;
+    use crate::rollout::forms::{ToolTypes, Written, read};
 
     #[test]
     fn what_it_says_and_what_it_made_up() {

@@ -2,11 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::Round;
 use super::labels::Visited;
 use super::round::Job;
 use super::shared::{Shared, Visit};
-use super::{Delivered, Interleaving, Readings, RequestOutcome, Round, Seat};
 use crate::environments::{Environment, Scene, TaskSpec, ToolSpec};
+use crate::interleaving::{Delivered, Interleaving, Readings, RequestOutcome, Seat};
 use crate::rollout::collect::{broken, unmade};
 use crate::rollout::record::record;
 use crate::rollout::{

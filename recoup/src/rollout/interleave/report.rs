@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Interleaving, LabelSettings, Mixing, Readings, RequestOutcome};
+use super::LabelSettings;
 use crate::id::TrajectoryId;
+use crate::interleaving::{Interleaving, Mixing, Readings, RequestOutcome};
 use crate::statistics::{Bounds, Clusters, Resampling};
 use crate::store::{Store, StoreError};
 use crate::trajectory::{Status, Trajectory};

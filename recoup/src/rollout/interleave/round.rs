@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::play::{Played, play};
 use super::shared::Pairing;
-use super::{Interleaving, Mixing, RequestOutcome};
 use crate::environments::{Environment, Identity, TaskSpec};
 use crate::id::TrajectoryId;
 use crate::importers::{Event, Sink as _};
+use crate::interleaving::{Interleaving, Mixing, RequestOutcome};
 use crate::parallel;
 use crate::reporter::Reporter;
 use crate::rollout::record::{native_id, task_of};

@@ -6,10 +6,12 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::labels::has_a_place;
-use super::{Mixing, Seat, token_shift};
+use super::token_shift;
 use crate::environments::{Action, Scene, refusal};
+use crate::interleaving::Reading;
+use crate::interleaving::{Mixing, Seat};
 use crate::rollout::conversation::{likely_tokens, meaning, tools};
-use crate::rollout::forms::{Form, Reading};
+use crate::rollout::forms::Form;
 use crate::rollout::{Policy, PolicyError, Situation, Spent, TakesAdvice, Turn};
 use crate::trajectory::Tool;
 use crate::verdict::{Actor, LabelMark, LabelRefusal, RefusalCode, TokenShift, TurnAst};

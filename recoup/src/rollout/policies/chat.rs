@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use super::super::conversation::{function, messages, tools, unread};
 use crate::environments::{Action, Scene};
+use crate::interleaving::Reading;
 use crate::models::{
     ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, Logprobs, ModelError, Price, TokenLogprob, tokens,
 };
-use crate::rollout::forms::{self, Form, Read, Reading, ToolTypes, Written};
+use crate::rollout::forms::{self, Form, Read, ToolTypes, Written};
 use crate::rollout::{Policy, PolicyError, SampledTurn, Situation, Spent, TakesAdvice, Turn};
 
 /// How a model is asked.

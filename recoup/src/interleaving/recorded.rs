@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Delivered, Mixing, RequestOutcome};
 use crate::json::Json;
-use crate::rollout::forms::Reading;
 use crate::trajectory::Trajectory;
 use crate::verdict::Actor;
 
@@ -39,6 +38,18 @@ pub struct Interleaving {
     /// How the student's turns could be read.
     #[serde(default, skip_serializing_if = "Readings::is_empty")]
     pub readings: Readings,
+}
+
+/// By which rules a turn could be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// By the form's own.
+    Strict,
+    /// By lenient ones only.
+    Lenient,
+    /// By none.
+    Unreadable,
 }
 
 /// How the answers of a model could be read as turns.
@@ -106,7 +117,7 @@ impl Interleaving {
 #[cfg(test)]
 mod tests {
     use super::{Interleaving, Readings};
-    use crate::rollout::interleave::{Delivered, Mixing, RequestOutcome};
+    use crate::interleaving::{Delivered, Mixing, RequestOutcome};
     use crate::task::Task;
     use crate::trajectory::Trajectory;
 
