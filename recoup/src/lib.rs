@@ -4,8 +4,9 @@
 //!
 //! 1. vocabulary: [`trajectory`] (a run as a graph of messages), [`task`], [`verdict`] (what is decided
 //!    about a run), [`id`], [`json`] and [`canonical`] (equal content has equal bytes), [`warning`],
-//!    [`reporter`], [`visible`], [`artifact`] (what every file that is written starts with), [`deduplication`]
-//!    (which runs are nearly the same), [`failpoint`] (where tests stop the process);
+//!    [`interleaving`] (what is said of a run that a student and a teacher share), [`reporter`], [`visible`],
+//!    [`artifact`] (what every file that is written starts with), [`deduplication`] (which runs are nearly the
+//!    same), [`failpoint`] (where tests stop the process);
 //! 2. edges: [`importers`] read what harnesses write, [`redaction`] removes secrets, [`store`] keeps it all,
 //!    [`models`] answer questions, [`environments`] are worlds to act in;
 //! 3. judging and acting: [`statistics`], [`judges`] (models that give an opinion), [`rollout`], [`replay`];

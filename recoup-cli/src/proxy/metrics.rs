@@ -150,7 +150,7 @@ mod tests {
     fn buckets_add_up() {
         let metrics = Metrics::default();
         metrics.before.count(Duration::from_micros(100));
-        metrics.before.count(Duration::from_secs(600));
+        metrics.before.count(Duration::from_mins(10));
         metrics.ended(RequestOutcome::Aborted);
         let text = metrics.text(2, 0, None);
         for line in [

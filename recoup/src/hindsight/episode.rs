@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::diagnosis::{DiagnosisConfig, Effect, Run};
+use crate::rollout::GAP;
 use crate::trajectory::{Citation, Role, Trajectory};
 
 /// A run, read for what it established.
@@ -128,7 +129,7 @@ impl<'a> Episode<'a> {
         // Several calls of one message keep their order.
         exchanges.sort_by_key(|(index, _)| *index);
         let opening = nodes.iter().find(|(_, node)| node.role == Role::User).and_then(|(position, node)| {
-            let (part_path, text) = node.texts().find(|(_, text)| *text != run.task.goal)?;
+            let (part_path, text) = node.texts().find(|(_, text)| *text != run.task.goal && *text != GAP)?;
             // A message that is the goal and more is not told apart from the goal.
             let is_apart = part_path.first().is_some_and(|part| *part > 0);
             is_apart.then_some(Shown { node: *position, part_path, text, failed: false })

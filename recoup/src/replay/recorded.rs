@@ -8,7 +8,7 @@ use super::ReplayError;
 use crate::environments::Action;
 use crate::id::Hash;
 use crate::json::Json;
-use crate::rollout::{self, Turn};
+use crate::rollout::{self, GAP, Turn};
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, ToolCall, Trajectory, same_action};
 
 /// What a stored run says of its episode, on its main branch.
@@ -159,6 +159,8 @@ fn opening(position: usize, node: &Node, goal: &str) -> Result<Seen, ReplayError
     let texts: Option<Vec<&str>> = node.parts.iter().map(Part::as_text).collect();
     let observation = match texts.as_deref() {
         Some([first]) if *first == goal => "",
+        Some([first, GAP, observation]) if *first == goal => observation,
+        // As it was recorded before the gap was.
         Some([first, observation]) if *first == goal => observation,
         Some(_) => return Err(wrong("the message that opens the run is not its goal and an observation")),
         None => return Err(wrong("the message that opens the run holds more than text")),

@@ -15,6 +15,9 @@ use crate::verdict::{CallAst, NoTurn, TurnAst};
 /// it in words.
 pub(super) const UNREADABLE: &str = "unreadable_call";
 
+/// What stands between the goal and what the start has shown, in what a model reads and in the record of it.
+pub(crate) const GAP: &str = "\n\n";
+
 /// The messages before a turn.
 pub(super) fn messages(situation: &Situation<'_>, form: &dyn Form, tools: &[Tool]) -> Vec<ChatMessage> {
     let mut out = Vec::new();
@@ -25,7 +28,7 @@ pub(super) fn messages(situation: &Situation<'_>, form: &dyn Form, tools: &[Tool
     }
     let mut opening = situation.goal.to_owned();
     if !situation.first_observation.is_empty() {
-        opening.push_str("\n\n");
+        opening.push_str(GAP);
         opening.push_str(situation.first_observation);
     }
     out.push(ChatMessage::user(opening));

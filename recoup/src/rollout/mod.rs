@@ -18,6 +18,7 @@ mod record;
 mod runner;
 
 pub use self::collect::{CollectError, Collected, Pending, collect, pending};
+pub(crate) use self::conversation::GAP;
 pub(crate) use self::conversation::unread;
 pub use self::episode::{End, Episode, Prefix, Taken};
 pub use self::plan::{Assignment, Difficulties, Plan, PlanError};

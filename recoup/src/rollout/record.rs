@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
-use super::conversation::{UNREADABLE, unread_text};
+use super::conversation::{GAP, UNREADABLE, unread_text};
 use super::{Advice, Episode, Policy, Taken, TakesAdvice};
 use crate::environments::{self, Action, Exchange, Identity, State, TaskSpec, ToolSpec};
 use crate::id::{Hash, hexadecimal};
@@ -150,7 +150,7 @@ fn push_messages(run: &mut Trajectory, episode: &Episode, of: &Recording<'_>) {
     if !of.task.goal.is_empty() {
         let mut parts = vec![Part::text(of.task.goal.clone())];
         if !episode.first_observation.is_empty() {
-            parts.push(Part::text(episode.first_observation.clone()));
+            parts.extend([GAP, &episode.first_observation].map(Part::text));
         }
         let mut node = Node::new(Role::User, "user", parts);
         if episode.prefix_turns == 0 {

@@ -204,7 +204,9 @@ mod tests {
 
     fn streamed(chunks: &[&str]) -> Result<Answer, NoAnswer> {
         let mut assembling = Assembling::default();
-        chunks.iter().for_each(|chunk| assembling.event(chunk.as_bytes()));
+        for chunk in chunks {
+            assembling.event(chunk.as_bytes());
+        }
         assembling.finish(false)
     }
 

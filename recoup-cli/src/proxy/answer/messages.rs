@@ -229,7 +229,9 @@ mod tests {
     #[test]
     fn events_become_the_message() {
         let mut assembling = Assembling::default();
-        EVENTS.iter().for_each(|event| assembling.event(event.as_bytes()));
+        for event in EVENTS {
+            assembling.event(event.as_bytes());
+        }
         let answer = assembling.finish().unwrap();
         assert_eq!(
             answer.alternatives[0][0].get(),

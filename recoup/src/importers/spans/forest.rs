@@ -131,7 +131,10 @@ mod tests {
         }
     }
 
-    fn planted(spans: Vec<Span<'static>>) -> (Vec<(String, Option<usize>, usize)>, Vec<&'static str>) {
+    /// Each span with its parent and depth, then what was lost.
+    type Planted = (Vec<(String, Option<usize>, usize)>, Vec<&'static str>);
+
+    fn planted(spans: Vec<Span<'static>>) -> Planted {
         let mut trace = Trace { spans, ..Trace::default() };
         let places = plant(&mut trace);
         let names = trace.spans.iter().map(|span| span.id.clone());

@@ -165,7 +165,7 @@ struct Row {
     line: u64,
     span: ByteSpan,
     held: Option<String>,
-    row: Option<u64>,
+    number: Option<u64>,
 }
 
 impl Row {
@@ -206,7 +206,7 @@ impl Runs {
         };
         let limit = file.source.options().record_bytes_max;
         let mut record = RawRecord::at(&file.source, Vec::new(), first.span.start, first.line);
-        record.row = first.row;
+        record.row = first.number;
         // A run of several files has its place in the first.
         let in_file = rows.iter().filter(|row| row.file == first.file);
         record.span.end = in_file.map(|row| row.span.end).max().unwrap_or(first.span.end);
@@ -259,7 +259,7 @@ impl Runs {
                 line: row.get::<_, i64>(2)? as u64,
                 span: ByteSpan { start: row.get::<_, i64>(3)? as u64, end: row.get::<_, i64>(4)? as u64 },
                 held: row.get(5)?,
-                row: row.get::<_, Option<i64>>(6)?.map(|row| row as u64),
+                number: row.get::<_, Option<i64>>(6)?.map(|row| row as u64),
             })
         })?;
         rows.collect()
