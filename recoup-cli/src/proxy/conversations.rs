@@ -18,6 +18,8 @@ use super::fingerprint::Fingerprint;
 
 /// Conversations under one fingerprint that are looked at.
 const CANDIDATES_MAX: usize = 64;
+/// Numbers that a journal may leave out between two messages.
+const GAP_MAX: usize = 1 << 16;
 
 /// A conversation of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +60,22 @@ pub(super) struct Restored<'a> {
     pub session: Option<&'a str>,
     pub request: u32,
     pub parent: Option<u32>,
+    /// Number of its first new message.
+    pub first: u32,
+}
+
+/// What was answered to a request.
+pub(super) struct Given<'a> {
+    /// The request's last message.
+    pub last: Option<u32>,
+    /// Number of the first message, where a journal says it; else it is the next one.
+    pub first: Option<u32>,
+    pub alternatives: &'a [Vec<Shown>],
+    /// The upstream's id of it.
+    pub id: Option<&'a str>,
+    pub scope: Fingerprint,
+    /// Milliseconds since the process began.
+    pub now: u64,
 }
 
 /// Where a request was put.
@@ -121,11 +139,14 @@ struct Conversation {
     told: Fingerprint,
     held_out: Option<bool>,
     ordinal: u64,
-    messages: Vec<Message>,
+    /// By their numbers; `None` is one that is not known, or that the log does not hold.
+    messages: Vec<Option<Message>>,
     requests: u32,
     open: u32,
     waits: Vec<watch::Receiver<Durable>>,
     tools: Option<Fingerprint>,
+    /// Whether a request of this process has said its tools.
+    said_tools: bool,
     particular: Vec<Fingerprint>,
     answers: Vec<String>,
     used: u64,
@@ -229,7 +250,7 @@ impl Conversations {
             let mut best: Option<((bool, u64), ConversationId, u32)> = None;
             for (id, number) in candidates.iter().rev().take(CANDIDATES_MAX) {
                 let Some(conversation) = self.by_id.get(id) else { continue };
-                let Some(message) = conversation.messages.get(*number as usize) else { continue };
+                let Some(message) = conversation.message(*number) else { continue };
                 let asked = whole && conversation.open > 0;
                 let waits = !message.followed && !asked;
                 // The same first request is the same conversation only where it got no answer.
@@ -309,6 +330,7 @@ impl Conversations {
             open: 0,
             waits: Vec::new(),
             tools: None,
+            said_tools: false,
             particular: Vec::new(),
             answers: Vec::new(),
             used: asking.now,
@@ -347,16 +369,18 @@ impl Conversations {
             told: conversation.told,
             ordinal: conversation.ordinal,
             waits: conversation.waits.clone(),
-            tools_changed: tools != conversation.tools || request == 0,
+            tools_changed: tools != conversation.tools || !conversation.said_tools,
         };
         conversation.tools = tools;
+        conversation.said_tools = true;
         let mut last = parent;
-        for (message, history) in shown.iter().zip(histories).skip(known) {
+        for (number, (message, history)) in (first..u32::MAX).zip(shown.iter().zip(histories).skip(known)) {
             self.messages += 1;
-            last = Some(conversation.push(last, *history, message.answer, false));
-            self.by_history.entry(*history).or_default().push((id, last.unwrap_or_default()));
+            conversation.put(number, last, *history, message.answer, false);
+            self.by_history.entry(*history).or_default().push((id, number));
+            last = Some(number);
         }
-        if let Some(last) = last.and_then(|last| conversation.messages.get(last as usize)) {
+        if let Some(last) = last.and_then(|last| conversation.message(last)) {
             place.turn = last.turns;
         }
         place
@@ -396,14 +420,21 @@ impl Conversations {
         };
         let Some(conversation) = self.by_id.get_mut(&id) else { return id };
         conversation.requests = conversation.requests.max(begun.request.saturating_add(1));
-        let before = begun.parent.and_then(|parent| conversation.messages.get(parent as usize));
+        // What hangs under a message that the log does not hold is under no history either.
+        if begun.parent.is_some_and(|parent| conversation.message(parent).is_none()) {
+            return id;
+        }
+        let before = begun.parent.and_then(|parent| conversation.message(parent));
         let mut history = before.map_or(root, |before| before.history);
         let mut last = begun.parent;
-        for message in shown {
+        for (number, message) in (begun.first..u32::MAX).zip(shown) {
             history = history.then(message.fingerprint);
+            if !conversation.put(number, last, history, message.answer, false) {
+                break;
+            }
             self.messages += 1;
-            last = Some(conversation.push(last, history, message.answer, false));
-            self.by_history.entry(history).or_default().push((id, last.unwrap_or_default()));
+            self.by_history.entry(history).or_default().push((id, number));
+            last = Some(number);
         }
         id
     }
@@ -416,41 +447,64 @@ impl Conversations {
         }
     }
 
-    /// Adds the answer to a request; `last` is the request's last message. Returns the number of the
-    /// answer's first message.
-    pub(super) fn answer(
-        &mut self,
-        id: ConversationId,
-        last: Option<u32>,
-        alternatives: &[Vec<Shown>],
-        answer_id: Option<&str>,
-        scope: Fingerprint,
-        now: u64,
-    ) -> u32 {
+    /// Takes a request's messages back: the log does not hold them, so nothing may hang under them.
+    pub(super) fn withdraw(&mut self, place: &Place, last: Option<u32>) {
+        let Some(conversation) = self.by_id.get_mut(&place.id) else { return };
+        // The next request says its tools again.
+        conversation.tools = None;
+        conversation.said_tools = false;
+        let Some(last) = last.filter(|last| *last >= place.first) else { return };
+        for number in place.first..=last {
+            let slot = conversation.messages.get_mut(number as usize).and_then(Option::take);
+            let Some(message) = slot else { continue };
+            self.messages -= 1;
+            if let Some(known) = self.by_history.get_mut(&message.history) {
+                known.retain(|found| *found != (place.id, number));
+                if known.is_empty() {
+                    self.by_history.remove(&message.history);
+                }
+            }
+        }
+        let parent = place.parent.and_then(|parent| conversation.messages.get_mut(parent as usize));
+        if let Some(Some(parent)) = parent {
+            parent.followed = false;
+        }
+    }
+
+    /// Adds the answer to a request. Returns the number of the answer's first message.
+    pub(super) fn answer(&mut self, id: ConversationId, given: &Given<'_>) -> u32 {
         let Some(conversation) = self.by_id.get_mut(&id) else { return 0 };
         conversation.open = conversation.open.saturating_sub(1);
-        conversation.used = now;
-        let first = conversation.messages.len() as u32;
-        for alternative in alternatives {
-            let mut parent = last;
+        conversation.used = given.now;
+        let scope = given.scope;
+        let first = given.first.unwrap_or(conversation.messages.len() as u32);
+        let mut number = first;
+        for alternative in given.alternatives {
+            let mut parent = given.last;
             for message in alternative {
-                let before = parent.and_then(|parent| conversation.messages.get(parent as usize));
+                let before = parent.and_then(|parent| conversation.message(parent));
+                if parent.is_some() && before.is_none() {
+                    return first;
+                }
                 let before = before.map_or_else(
                     || root(scope, conversation.api, conversation.session_name()),
                     |before| before.history,
                 );
                 let history = before.then(message.fingerprint);
+                if !conversation.put(number, parent, history, true, true) {
+                    return first;
+                }
                 self.messages += 1;
-                let number = conversation.push(parent, history, true, true);
                 parent = Some(number);
                 self.by_history.entry(history).or_default().push((id, number));
+                number += 1;
                 if let (true, Some(fingerprint)) = (message.particular, message.fingerprint) {
                     let mark = mark(scope, fingerprint);
                     conversation.particular.push(mark);
                     self.by_particular.insert(mark, id);
                 }
             }
-            if let (Some(parent), Some(answer)) = (parent, answer_id) {
+            if let (Some(parent), Some(answer)) = (parent, given.id) {
                 conversation.answers.push(answer.to_owned());
                 self.by_answer.insert(answer.to_owned(), (id, parent));
             }
@@ -477,14 +531,14 @@ impl Conversations {
     pub(super) fn forget(&mut self, id: ConversationId) {
         let Some(conversation) = self.by_id.remove(&id) else { return };
         self.by_log_name.remove(&conversation.name);
-        self.messages -= conversation.messages.len();
+        self.messages -= conversation.messages.iter().flatten().count();
         if let Some(begun) = self.begun.get_mut(&conversation.origin) {
             begun.live -= 1;
             if begun.live == 0 {
                 self.begun.remove(&conversation.origin);
             }
         }
-        for message in &conversation.messages {
+        for message in conversation.messages.iter().flatten() {
             if let Some(known) = self.by_history.get_mut(&message.history) {
                 known.retain(|(other, _)| *other != id);
                 if known.is_empty() {
@@ -515,16 +569,37 @@ impl Conversation {
         self.session.as_ref().map(|(_, name)| name.as_str())
     }
 
-    fn push(&mut self, parent: Option<u32>, history: Fingerprint, answer: bool, given: bool) -> u32 {
-        let number = self.messages.len() as u32;
-        let before = parent.and_then(|parent| self.messages.get_mut(parent as usize));
+    fn message(&self, number: u32) -> Option<&Message> {
+        self.messages.get(number as usize)?.as_ref()
+    }
+
+    /// Puts a message at its number; those between it and the last one are not known. Returns whether it
+    /// could be: a number that is taken, or far out, is none of this conversation.
+    fn put(
+        &mut self,
+        number: u32,
+        parent: Option<u32>,
+        history: Fingerprint,
+        answer: bool,
+        given: bool,
+    ) -> bool {
+        let place = number as usize;
+        if self.message(number).is_some() || place > self.messages.len() + GAP_MAX {
+            return false;
+        }
+        if place >= self.messages.len() {
+            self.messages.resize_with(place + 1, || None);
+        }
+        let before = parent.and_then(|parent| self.messages.get_mut(parent as usize)?.as_mut());
         // Several messages of a model in a row, as some APIs write one answer, are one turn.
         let (turns, ours) = before.map_or((u32::from(answer), given), |before| {
             before.followed = true;
             (before.turns + u32::from(answer && !before.answer), before.ours || given)
         });
-        self.messages.push(Message { history, answer, turns, ours, followed: false });
-        number
+        if let Some(slot) = self.messages.get_mut(place) {
+            *slot = Some(Message { history, answer, turns, ours, followed: false });
+        }
+        true
     }
 }
 
@@ -550,7 +625,9 @@ fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Api, Asking, ConversationId, Conversations, Fingerprint, HashSet, Place, Shown};
+    use super::{
+        Api, Asking, ConversationId, Conversations, Fingerprint, Given, HashSet, Place, Restored, Shown,
+    };
 
     const SCOPE: Fingerprint = Fingerprint(1);
 
@@ -573,9 +650,13 @@ mod tests {
         conversations.place(&asking, &history(texts), None)
     }
 
+    fn given(last: Option<u32>, first: Option<u32>, alternatives: &[Vec<Shown>]) -> Given<'_> {
+        Given { last, first, alternatives, id: None, scope: SCOPE, now: 0 }
+    }
+
     fn answer(conversations: &mut Conversations, place: &Place, new: usize, text: &str) {
         let last = if new == 0 { place.parent } else { Some(place.first + new as u32 - 1) };
-        conversations.answer(place.id, last, &[vec![said(text, true)]], None, SCOPE, 0);
+        conversations.answer(place.id, &given(last, None, &[vec![said(text, true)]]));
     }
 
     #[test]
@@ -591,7 +672,7 @@ mod tests {
         assert_eq!([second[0].turn, second[1].turn], [1, 1]);
         // One answers, the other fails and is asked again.
         answer(&mut conversations, &second[0], 1, "no");
-        conversations.answer(second[1].id, Some(2), &[], None, SCOPE, 0);
+        conversations.answer(second[1].id, &given(Some(2), None, &[]));
         let again = ask(&mut conversations, &["a?", "yes", "b?"]);
         assert_eq!((again.id, again.parent, again.request), (second[1].id, Some(2), 2));
     }
@@ -607,6 +688,44 @@ mod tests {
         assert_eq!((edited.id, edited.parent, edited.known), (first.id, Some(3), 4));
         let other = ask(&mut conversations, &["example?", "shown", "z?"]);
         assert_ne!(other.id, first.id, "examples in a prompt tie nobody together");
+    }
+
+    #[test]
+    fn a_journal_with_gaps_is_restored_by_its_numbers() {
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
+        let restored = |request, parent, first| Restored {
+            name: "s",
+            api: Api::Chat,
+            scope: SCOPE,
+            session: Some("s"),
+            request,
+            parent,
+            first,
+        };
+        // The lines of message 1 are lost, and those of 4 come before those of 3.
+        let id = conversations.restore(&restored(0, None, 0), &history(&["a?"]));
+        conversations.restore(&restored(1, Some(0), 4), &history(&["c?"]));
+        conversations.answer(id, &given(Some(0), Some(2), &[vec![said("yes", true)]]));
+        conversations.restore(&restored(2, Some(2), 3), &history(&["b?"]));
+        conversations.answer(id, &given(Some(1), Some(5), &[vec![said("of nothing", true)]]));
+        let place = ask_in(&mut conversations, &["a?", "yes", "b?", "no"], Some("s"));
+        assert_eq!((place.parent, place.known, place.first, place.request), (Some(3), 3, 5, 3));
+        assert_eq!(ask_in(&mut conversations, &["a?", "c?"], Some("s")).parent, Some(4));
+        let far = restored(9, None, u32::MAX);
+        conversations.restore(&far, &history(&["z?"]));
+        assert_eq!(conversations.message_count(), 5);
+    }
+
+    #[test]
+    fn a_request_that_is_not_in_the_log_is_nobodys_parent() {
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
+        let lost = ask(&mut conversations, &["a?", "b?"]);
+        conversations.withdraw(&lost, Some(1));
+        conversations.answer(lost.id, &given(Some(1), None, &[]));
+        let again = ask(&mut conversations, &["a?", "b?"]);
+        assert_eq!((again.parent, again.known), (None, 0));
+        assert!(again.tools_changed);
+        assert_eq!(conversations.message_count(), 2);
     }
 
     #[test]

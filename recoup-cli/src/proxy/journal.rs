@@ -8,11 +8,11 @@
 //! The journal is a folder of numbered files. One that holds nothing but conversations which stand in the
 //! project and have ended is deleted. A line that was cut off by a crash is cut off at the next start.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -33,6 +33,8 @@ const QUEUED_MAX: usize = 128 << 20;
 /// A line on its way to the journal.
 pub(super) struct Line {
     pub conversation: ConversationId,
+    /// The request that it is about: where that could not be written, neither is what came of it.
+    pub request: Option<u32>,
     pub bytes: Vec<u8>,
     /// Told once the line is written, or cannot be.
     pub written: Option<oneshot::Sender<bool>>,
@@ -59,7 +61,8 @@ pub(super) struct Journal {
 struct Shared {
     ledger: Mutex<Ledger>,
     queued: AtomicUsize,
-    broken: AtomicBool,
+    /// Lines that could not be written.
+    unwritten: AtomicU64,
 }
 
 /// Which lines belong to which conversation, and how many each file still holds.
@@ -78,7 +81,7 @@ impl Journal {
         let shared = Arc::new(Shared {
             ledger: Mutex::new(ledger),
             queued: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
+            unwritten: AtomicU64::new(0),
         });
         let (lines, inbox) = mpsc::unbounded_channel();
         let (written, to_sync) = blocking::channel();
@@ -89,6 +92,7 @@ impl Journal {
             file: Arc::new(file),
             shared: Arc::clone(&shared),
             to_sync: written,
+            lost: HashSet::new(),
         };
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.to_owned()).spawn(run)
@@ -120,9 +124,9 @@ impl Journal {
         self.shared.queued.load(Ordering::Relaxed) < QUEUED_MAX
     }
 
-    /// Whether the last attempt to write has failed.
-    pub(super) fn is_broken(&self) -> bool {
-        self.shared.broken.load(Ordering::Relaxed)
+    /// How many lines could not be written.
+    pub(super) fn unwritten(&self) -> u64 {
+        self.shared.unwritten.load(Ordering::Relaxed)
     }
 
     /// Ends the threads once everything is on the disk.
@@ -213,6 +217,8 @@ struct Writer {
     file: Arc<File>,
     shared: Arc<Shared>,
     to_sync: blocking::Sender<ToSync>,
+    /// Requests that could not be written.
+    lost: HashSet<(ConversationId, u32)>,
 }
 
 /// Turns to be brought to the disk with their file.
@@ -237,8 +243,17 @@ impl Writer {
     }
 
     fn write(&mut self, batch: Vec<Line>) {
+        let lost = &self.lost;
+        let is_lost =
+            |line: &Line| line.request.is_some_and(|request| lost.contains(&(line.conversation, request)));
+        let (orphans, batch): (Vec<Line>, Vec<Line>) = batch.into_iter().partition(is_lost);
+        for durable in orphans.into_iter().filter_map(|line| line.durable) {
+            durable.send_replace(Durable::Failed);
+        }
         let written = self.append(&batch);
-        self.shared.broken.store(written.is_err(), Ordering::Relaxed);
+        if written.is_err() {
+            self.shared.unwritten.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        }
         let mut turns = Vec::new();
         let mut offset = self.length;
         let mut ledger = self.shared.ledger();
@@ -249,6 +264,9 @@ impl Writer {
                 offset += length;
             }
             if let Some(told) = line.written {
+                if let (Err(_), Some(request)) = (&written, line.request) {
+                    self.lost.insert((line.conversation, request));
+                }
                 // Whoever asked may have gone.
                 let _ = told.send(written.is_ok());
             }
@@ -371,7 +389,8 @@ mod tests {
 
     fn line(conversation: u64, text: &str) -> Line {
         let bytes = format!("{text}\n").into_bytes();
-        Line { conversation: ConversationId(conversation), bytes, written: None, durable: None }
+        let conversation = ConversationId(conversation);
+        Line { conversation, request: None, bytes, written: None, durable: None }
     }
 
     #[test]

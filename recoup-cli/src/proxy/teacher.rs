@@ -169,7 +169,13 @@ impl Asking {
             refused,
         };
         let bytes = Entry::Label(label).to_line().unwrap_or_default();
-        self.proxy.append(Line { conversation: self.conversation, bytes, written: None, durable: None });
+        self.proxy.append(Line {
+            conversation: self.conversation,
+            request: Some(self.request),
+            bytes,
+            written: None,
+            durable: None,
+        });
         self.proxy.labels_open.fetch_sub(1, Ordering::Relaxed);
         self.ending.labelled(&self.proxy, !missing);
     }

@@ -20,6 +20,43 @@ fn streaming(text: &str) -> Vec<u8> {
 }
 
 #[test]
+fn a_project_has_one_proxy_at_a_time() {
+    let bench = Bench::new();
+    let server = counting();
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let second = bench.output(&["proxy", "--port", "0", "--upstream", &server.url(), "--json"]);
+    assert!(!second.status.success());
+    let said = [second.stdout, second.stderr].concat();
+    assert!(String::from_utf8_lossy(&said).contains("project-in-use"), "{}", String::from_utf8_lossy(&said));
+    assert_eq!(proxy.post(PATH, &[], &chat(&[user("hi")])).status, 200);
+    proxy.stop();
+    assert_eq!(runs(&bench).len(), 1);
+}
+
+#[test]
+fn requests_at_once_are_all_kept() {
+    let bench = Bench::new();
+    let server = counting();
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let named = [("x-recoup-session", "s")];
+    std::thread::scope(|scope| {
+        for name in 0..8 {
+            let proxy = &proxy;
+            scope.spawn(move || {
+                for turn in 0..8 {
+                    let asked = chat(&[user(&format!("{name} {turn}"))]);
+                    assert_eq!(proxy.post(PATH, &named, &asked).status, 200);
+                }
+            });
+        }
+    });
+    proxy.stop();
+    let runs = runs(&bench);
+    let [run] = &runs[..] else { panic!("{}", runs.len()) };
+    assert_eq!(run.nodes.iter().filter(|node| node.occurrence.sampled).count(), 64);
+}
+
+#[test]
 fn an_upstreams_errors_pass_unchanged() {
     let bench = Bench::new();
     let limited = Fault::Raw {
