@@ -42,6 +42,8 @@ pub(super) struct Asking<'a> {
     pub api: Api,
     /// Keyed hash of the client's key.
     pub scope: Fingerprint,
+    /// Whether the task that the request names, or else asks for, is held out of training, where it says one.
+    pub held_out: Option<bool>,
     /// The session that the client names.
     pub session: Option<&'a str>,
     /// Whether the client says that it asks again.
@@ -148,7 +150,7 @@ struct Conversation {
     /// Whether a request of this process has said its tools.
     said_tools: bool,
     particular: Vec<Fingerprint>,
-    answers: Vec<String>,
+    answers: Vec<(Fingerprint, String)>,
     used: u64,
 }
 
@@ -167,8 +169,9 @@ pub(super) struct Conversations {
     by_id: HashMap<ConversationId, Conversation>,
     by_session: HashMap<(Fingerprint, String), ConversationId>,
     by_history: HashMap<Fingerprint, Vec<(ConversationId, u32)>>,
-    by_particular: HashMap<Fingerprint, ConversationId>,
-    by_answer: HashMap<String, (ConversationId, u32)>,
+    /// `None` where two conversations have said it.
+    by_particular: HashMap<Fingerprint, Option<ConversationId>>,
+    by_answer: HashMap<(Fingerprint, String), (ConversationId, u32)>,
     by_log_name: HashMap<Arc<str>, ConversationId>,
     begun: HashMap<Fingerprint, Begun>,
     messages: usize,
@@ -201,14 +204,30 @@ impl Conversations {
         tools: Option<Fingerprint>,
     ) -> Place {
         let histories = histories(asking, shown);
-        let previous = asking.previous.and_then(|answer| self.by_answer.get(answer)).copied();
-        let found = previous
-            .map(|(id, message)| (id, Some(message), 0))
+        let found = self
+            .by_previous(asking)
             .or_else(|| self.by_name(asking, shown, &histories))
             .or_else(|| self.by_longest(asking, &histories))
-            .or_else(|| self.by_what_is_particular(asking, shown, &histories));
+            .or_else(|| self.by_what_is_particular(asking, shown, &histories))
+            .filter(|(id, ..)| self.is_on_the_side(*id, asking));
         let (id, parent, known) = found.unwrap_or_else(|| (self.begin(asking, shown), None, 0));
         self.add_request(id, parent, known, asking, shown, &histories, tools)
+    }
+
+    /// Whether a request may belong to a conversation: what is held out of training, and what is not, are
+    /// told apart, except where the client names its session.
+    fn is_on_the_side(&self, id: ConversationId, asking: &Asking<'_>) -> bool {
+        let side = self.by_id.get(&id).and_then(|found| found.held_out).zip(asking.held_out);
+        asking.session.is_some() || side.is_none_or(|(known, own)| known == own)
+    }
+
+    /// The conversation whose answer a request names: of this client, and of the session that it names.
+    fn by_previous(&self, asking: &Asking<'_>) -> Option<(ConversationId, Option<u32>, usize)> {
+        let answer = asking.previous.filter(|_| asking.api == Api::Responses)?;
+        let (id, message) = *self.by_answer.get(&(asking.scope, answer.to_owned()))?;
+        let found = self.by_id.get(&id)?;
+        let fits = asking.session.is_none() || found.session_name() == asking.session;
+        fits.then_some((id, Some(message), 0))
     }
 
     /// The conversation of the session that is named, be it new.
@@ -285,10 +304,10 @@ impl Conversations {
     ) -> Option<(ConversationId, Option<u32>, usize)> {
         let particular = shown.iter().rev().filter(|message| message.answer && message.particular);
         let id = particular
-            .filter_map(|message| self.by_particular.get(&mark(asking.scope, message.fingerprint?)))
+            .filter_map(|message| *self.by_particular.get(&mark(asking.scope, message.fingerprint?))?)
             .find(|id| self.by_id.get(id).is_some_and(|found| found.api == asking.api))?;
-        let (parent, known) = self.deepest(*id, histories);
-        Some((*id, parent, known))
+        let (parent, known) = self.deepest(id, histories);
+        Some((id, parent, known))
     }
 
     fn begin(&mut self, asking: &Asking<'_>, shown: &[Shown]) -> ConversationId {
@@ -397,6 +416,7 @@ impl Conversations {
         let asking = Asking {
             api: begun.api,
             scope: begun.scope,
+            held_out: None,
             session: begun.session,
             again: false,
             previous: None,
@@ -501,12 +521,16 @@ impl Conversations {
                 if let (true, Some(fingerprint)) = (message.particular, message.fingerprint) {
                     let mark = mark(scope, fingerprint);
                     conversation.particular.push(mark);
-                    self.by_particular.insert(mark, id);
+                    let owner = self.by_particular.entry(mark).or_insert(Some(id));
+                    if *owner != Some(id) {
+                        *owner = None;
+                    }
                 }
             }
-            if let (Some(parent), Some(answer)) = (parent, given.id) {
-                conversation.answers.push(answer.to_owned());
-                self.by_answer.insert(answer.to_owned(), (id, parent));
+            if let (Some(parent), Some(answer), Api::Responses) = (parent, given.id, conversation.api) {
+                let key = (scope, answer.to_owned());
+                conversation.answers.push(key.clone());
+                self.by_answer.insert(key, (id, parent));
             }
         }
         first
@@ -527,9 +551,13 @@ impl Conversations {
         idle.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Forgets a conversation; a request that goes on with it begins a new one.
-    pub(super) fn forget(&mut self, id: ConversationId) {
-        let Some(conversation) = self.by_id.remove(&id) else { return };
+    /// Forgets a conversation; a request that goes on with it begins a new one. Returns whether that was
+    /// done: one in which something is under way stays.
+    pub(super) fn forget(&mut self, id: ConversationId) -> bool {
+        if self.by_id.get(&id).is_some_and(|conversation| conversation.open > 0) {
+            return false;
+        }
+        let Some(conversation) = self.by_id.remove(&id) else { return false };
         self.by_log_name.remove(&conversation.name);
         self.messages -= conversation.messages.iter().flatten().count();
         if let Some(begun) = self.begun.get_mut(&conversation.origin) {
@@ -547,12 +575,14 @@ impl Conversations {
             }
         }
         for mark in &conversation.particular {
-            if self.by_particular.get(mark) == Some(&id) {
+            if self.by_particular.get(mark) == Some(&Some(id)) {
                 self.by_particular.remove(mark);
             }
         }
         for answer in &conversation.answers {
-            self.by_answer.remove(answer);
+            if self.by_answer.get(answer).is_some_and(|(owner, _)| *owner == id) {
+                self.by_answer.remove(answer);
+            }
         }
         if let Some((scope, session)) = conversation.session {
             if self.names.get(&session) == Some(&scope) {
@@ -561,6 +591,7 @@ impl Conversations {
             self.taken.insert(session.clone());
             self.by_session.remove(&(scope, session));
         }
+        true
     }
 }
 
@@ -641,12 +672,21 @@ mod tests {
         texts.iter().map(|text| said(text, !text.ends_with('?'))).collect()
     }
 
+    fn asking<'a>(
+        api: Api,
+        session: Option<&'a str>,
+        previous: Option<&'a str>,
+        held_out: Option<bool>,
+    ) -> Asking<'a> {
+        Asking { api, scope: SCOPE, held_out, session, again: false, previous, now: 0 }
+    }
+
     fn ask(conversations: &mut Conversations, texts: &[&str]) -> Place {
         ask_in(conversations, texts, None)
     }
 
     fn ask_in(conversations: &mut Conversations, texts: &[&str], session: Option<&str>) -> Place {
-        let asking = Asking { api: Api::Chat, scope: SCOPE, session, again: false, previous: None, now: 0 };
+        let asking = asking(Api::Chat, session, None, None);
         conversations.place(&asking, &history(texts), None)
     }
 
@@ -729,6 +769,39 @@ mod tests {
     }
 
     #[test]
+    fn what_two_have_said_is_nobodys_and_a_held_out_task_is_its_own() {
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
+        let first = ask(&mut conversations, &["a?"]);
+        answer(&mut conversations, &first, 1, "a long answer");
+        conversations.holds_out(first.id, || true);
+        let train = asking(Api::Chat, None, None, Some(false));
+        let told = history(&["summary?", "a long answer", "b?"]);
+        assert_ne!(conversations.place(&train, &told, None).id, first.id);
+        let held_out = asking(Api::Chat, None, None, Some(true));
+        assert_eq!(conversations.place(&held_out, &told, None).id, first.id);
+        let second = ask(&mut conversations, &["other?"]);
+        answer(&mut conversations, &second, 1, "a long answer");
+        let neither = ask(&mut conversations, &["short?", "a long answer", "b?"]);
+        assert!(neither.id != first.id && neither.id != second.id);
+    }
+
+    #[test]
+    fn a_previous_answer_belongs_to_its_client_api_and_session() {
+        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
+        let first =
+            conversations.place(&asking(Api::Responses, Some("s"), None, None), &history(&["a?"]), None);
+        let yes = [vec![said("yes", true)]];
+        conversations.answer(first.id, &Given { id: Some("r"), ..given(Some(0), None, &yes) });
+        let mut place = |asking: Asking<'_>| conversations.place(&asking, &history(&["b?"]), None).id;
+        assert_eq!(place(asking(Api::Responses, None, Some("r"), None)), first.id);
+        assert_eq!(place(asking(Api::Responses, Some("s"), Some("r"), None)), first.id);
+        assert_ne!(place(asking(Api::Responses, Some("t"), Some("r"), None)), first.id);
+        assert_ne!(place(asking(Api::Chat, None, Some("r"), None)), first.id);
+        let stranger = Asking { scope: Fingerprint(2), ..asking(Api::Responses, None, Some("r"), None) };
+        assert_ne!(place(stranger), first.id);
+    }
+
+    #[test]
     fn sessions_and_particular_messages_survive_a_new_context() {
         let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
         let first = ask_in(&mut conversations, &["a?"], Some("s"));
@@ -738,7 +811,9 @@ mod tests {
         answer(&mut conversations, &open, 1, "a long answer");
         let compacted = ask(&mut conversations, &["summary?", "a long answer", "b?"]);
         assert_eq!((compacted.id, compacted.parent, compacted.known), (open.id, None, 0));
-        conversations.forget(open.id);
+        assert!(!conversations.forget(open.id), "a request is under way");
+        conversations.answer(open.id, &given(Some(0), None, &[]));
+        assert!(conversations.forget(open.id));
         assert_ne!(ask(&mut conversations, &["again?", "a long answer", "b?"]).id, open.id);
         assert_eq!(conversations.idle(u64::MAX), [] as [ConversationId; 0], "something is open in each");
     }

@@ -308,9 +308,12 @@ fn begin(
         .transpose()?;
     let again = headers.get(RETRIES).is_some_and(|count| count != "0");
     let shown = proxy.seen.show(read.api, read.messages.iter().map(|raw| &**raw));
+    let held_out =
+        proxy.sharing.as_ref().and_then(|_| Sharing::holds_out(&proxy.project, task, &read.messages));
     let asking = Asking {
         api: read.api,
         scope,
+        held_out,
         session,
         again,
         previous: read.previous.as_deref(),
@@ -329,7 +332,10 @@ fn begin(
     let sharing = proxy
         .sharing
         .as_ref()
-        .filter(|_| !conversations.holds_out(place.id, || Sharing::holds_out(task, &read.messages)));
+        // Of a session that goes over to a task that is held out, nothing more is taught.
+        .filter(|_| {
+            !conversations.holds_out(place.id, || held_out.unwrap_or(false)) && held_out != Some(true)
+        });
     let actor = sharing.map_or(Actor::Student, |sharing| sharing.actor(&place, task, session, episode));
     let teacher = proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.all.first()));
     let harness = headers.get("user-agent").and_then(|value| value.to_str().ok());
