@@ -104,7 +104,7 @@ pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Fa
                     }
                 }
                 for id in all.into_iter().filter(|id| folded.is_whole(proxy, *id)) {
-                    proxy.journal.release(id);
+                    release(proxy, id);
                 }
                 proxy.journal.clear();
                 return failed.map_or(Ok(()), Err);
@@ -136,7 +136,7 @@ fn forget(proxy: &Proxy, folded: &mut Folded) {
         let mut conversations = proxy.conversations();
         if folded.is_whole(proxy, id) && conversations.forget(id) {
             std::mem::drop(conversations);
-            proxy.journal.release(id);
+            release(proxy, id);
             folded.lines.remove(&id);
         }
     };
@@ -148,6 +148,12 @@ fn forget(proxy: &Proxy, folded: &mut Folded) {
                 break;
             }
         }
+    }
+}
+
+fn release(proxy: &Proxy, id: ConversationId) {
+    if let Err(error) = proxy.journal.release(id) {
+        proxy.printer.warn(format_args!("a conversation cannot be taken out of the journal: {error}"));
     }
 }
 

@@ -179,9 +179,13 @@ impl Journal {
     }
 
     /// Lets go of a conversation's lines, and deletes the files that hold no others.
-    pub(super) fn release(&self, conversation: ConversationId) {
+    ///
+    /// # Errors
+    /// When lines in other files cannot be overwritten; they are let go of all the same.
+    pub(super) fn release(&self, conversation: ConversationId) -> io::Result<()> {
         let mut ledger = self.shared.ledger();
-        for location in ledger.lines.remove(&conversation).unwrap_or_default() {
+        let locations = ledger.lines.remove(&conversation).unwrap_or_default();
+        for location in &locations {
             if let Some(held) = ledger.held.get_mut(&location.segment) {
                 *held -= 1;
             }
@@ -189,11 +193,31 @@ impl Journal {
         let current = ledger.current;
         let done: Vec<u64> =
             ledger.held.iter().filter(|(_, held)| **held == 0).map(|(key, _)| *key).collect();
+        let stays = |location: &Location| location.segment == current || !done.contains(&location.segment);
+        let blanked = self.blank(locations.into_iter().filter(stays));
         for segment in done.into_iter().filter(|segment| *segment != current) {
             ledger.held.remove(&segment);
             // What is left behind is read again at the next start, and found to be known.
             let _ = fs::remove_file(path(&self.folder, segment));
         }
+        blanked
+    }
+
+    /// Overwrites lines in files that others still need: what was let go of can be deleted for good, and
+    /// is not found again at the next start.
+    fn blank(&self, locations: impl Iterator<Item = Location>) -> io::Result<()> {
+        let mut open: Option<(u64, File)> = None;
+        for Location { segment, offset, length } in locations {
+            if open.as_ref().is_none_or(|(known, _)| *known != segment) {
+                let file = OpenOptions::new().write(true).open(path(&self.folder, segment))?;
+                open = Some((segment, file));
+            }
+            if let Some((_, file)) = &mut open {
+                file.seek(SeekFrom::Start(offset))?;
+                io::copy(&mut io::repeat(b' ').take(length.saturating_sub(1)), file)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -356,7 +380,7 @@ pub(super) fn segments(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Shows every whole line of a file with its place, and cuts off what a crash has left after them.
+/// Shows every whole line of a file with its place, but what was overwritten, and cuts off what a crash has left after them.
 /// Returns how many bytes that were.
 pub(super) fn each_line(
     folder: &Path,
@@ -376,7 +400,9 @@ pub(super) fn each_line(
             OpenOptions::new().write(true).open(&path)?.set_len(offset)?;
             return Ok(length);
         }
-        show(&line, Location { segment, offset, length });
+        if !line.trim_ascii().is_empty() {
+            show(&line, Location { segment, offset, length });
+        }
         offset += length;
     }
 }
@@ -407,6 +433,20 @@ mod tests {
         assert_eq!(*state.borrow(), Durable::Yes);
         assert_eq!(journal.read(ConversationId(1)).unwrap(), b"one\ntwo\n");
         assert_eq!(journal.line_count(ConversationId(2)), 1);
+    }
+
+    #[test]
+    fn what_is_let_go_of_is_not_on_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::start(folder.path(), 0).unwrap();
+        for line in [line(1, "secret"), line(2, "other"), line(1, "more")] {
+            journal.append(line);
+        }
+        journal.finish();
+        journal.release(ConversationId(1)).unwrap();
+        let left = std::fs::read_to_string(folder.path().join("00000000.jsonl")).unwrap();
+        assert_eq!(left, "      \nother\n    \n");
+        assert_eq!(journal.read(ConversationId(2)).unwrap(), b"other\n");
     }
 
     #[test]
