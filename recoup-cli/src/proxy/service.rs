@@ -146,7 +146,7 @@ async fn turn(
     }
     let sent = match &upstream.model {
         Some(model) if *model != read.model => {
-            read.for_model(model, true).map_or_else(|| body.clone(), Bytes::from)
+            read.for_model(model, true, &[]).map_or_else(|| body.clone(), Bytes::from)
         }
         _ => body.clone(),
     };

@@ -34,6 +34,21 @@ fn a_project_has_one_proxy_at_a_time() {
 }
 
 #[test]
+fn an_error_without_a_body_is_the_upstreams() {
+    let bench = Bench::new();
+    let raw = Fault::Raw { status: 503, headers: "Retry-After: 1".to_owned(), body: String::new() };
+    let server = scripted(vec![raw, Fault::answer("fine")]);
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let history = chat(&[user("hi")]);
+    assert_eq!(proxy.post(PATH, &[], &history).status, 503);
+    assert_eq!(proxy.post(PATH, &[], &history).status, 200);
+    proxy.stop();
+    let runs = runs(&bench);
+    let [run] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!(run.extra["failed_requests"].to_value()[0]["code"], "upstream-status");
+}
+
+#[test]
 fn requests_at_once_are_all_kept() {
     let bench = Bench::new();
     let server = counting();
