@@ -9,6 +9,7 @@
 //! Nothing of a message is kept here but its fingerprint.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use recoup::importers::recoup_proxy::Api;
@@ -115,8 +116,17 @@ pub(super) enum Durable {
     NotYet,
     /// It is there.
     Yes,
-    /// It cannot be written.
+    /// It is in the log, and nobody knows whether on the disk.
     Failed,
+    /// It is not in the log.
+    Unwritten,
+}
+
+/// An answer on its way to the disk.
+struct Wait {
+    state: watch::Receiver<Durable>,
+    /// The numbers of its messages.
+    messages: Range<u32>,
 }
 
 /// A message of a conversation.
@@ -145,7 +155,7 @@ struct Conversation {
     messages: Vec<Option<Message>>,
     requests: u32,
     open: u32,
-    waits: Vec<watch::Receiver<Durable>>,
+    waits: Vec<Wait>,
     tools: Option<Fingerprint>,
     /// Whether a request of this process has said its tools.
     said_tools: bool,
@@ -210,6 +220,11 @@ impl Conversations {
             .or_else(|| self.by_longest(asking, &histories))
             .or_else(|| self.by_what_is_particular(asking, shown, &histories))
             .filter(|(id, ..)| self.is_on_the_side(*id, asking));
+        if let Some((id, ..)) = found
+            && self.take_back(id)
+        {
+            return self.place(asking, shown, tools);
+        }
         let (id, parent, known) = found.unwrap_or_else(|| (self.begin(asking, shown), None, 0));
         self.add_request(id, parent, known, asking, shown, &histories, tools)
     }
@@ -387,7 +402,7 @@ impl Conversations {
             turn: 0,
             told: conversation.told,
             ordinal: conversation.ordinal,
-            waits: conversation.waits.clone(),
+            waits: conversation.waits.iter().map(|wait| wait.state.clone()).collect(),
             tools_changed: tools != conversation.tools || !conversation.said_tools,
         };
         conversation.tools = tools;
@@ -460,10 +475,39 @@ impl Conversations {
     }
 
     /// Keeps what makes the turn of a request durable.
-    pub(super) fn wait(&mut self, id: ConversationId, durable: watch::Receiver<Durable>) {
+    /// The answer's messages begin at `first`.
+    pub(super) fn wait(&mut self, id: ConversationId, first: u32, state: watch::Receiver<Durable>) {
         if let Some(conversation) = self.by_id.get_mut(&id) {
-            conversation.waits.retain(|wait| *wait.borrow() == Durable::NotYet);
-            conversation.waits.push(durable);
+            let keep = |wait: &Wait| matches!(*wait.state.borrow(), Durable::NotYet | Durable::Unwritten);
+            conversation.waits.retain(keep);
+            let messages = first..conversation.messages.len() as u32;
+            conversation.waits.push(Wait { state, messages });
+        }
+    }
+
+    /// Takes answers back that the log does not hold. Returns whether there were any.
+    fn take_back(&mut self, id: ConversationId) -> bool {
+        let Some(conversation) = self.by_id.get_mut(&id) else { return false };
+        let is_lost = |wait: &mut Wait| *wait.state.borrow() == Durable::Unwritten;
+        let lost: Vec<Wait> = conversation.waits.extract_if(.., is_lost).collect();
+        for wait in &lost {
+            self.take_out(id, wait.messages.clone());
+        }
+        !lost.is_empty()
+    }
+
+    fn take_out(&mut self, id: ConversationId, numbers: Range<u32>) {
+        let Some(conversation) = self.by_id.get_mut(&id) else { return };
+        for number in numbers {
+            let slot = conversation.messages.get_mut(number as usize).and_then(Option::take);
+            let Some(message) = slot else { continue };
+            self.messages -= 1;
+            if let Some(known) = self.by_history.get_mut(&message.history) {
+                known.retain(|found| *found != (id, number));
+                if known.is_empty() {
+                    self.by_history.remove(&message.history);
+                }
+            }
         }
     }
 
@@ -474,21 +518,11 @@ impl Conversations {
         conversation.tools = None;
         conversation.said_tools = false;
         let Some(last) = last.filter(|last| *last >= place.first) else { return };
-        for number in place.first..=last {
-            let slot = conversation.messages.get_mut(number as usize).and_then(Option::take);
-            let Some(message) = slot else { continue };
-            self.messages -= 1;
-            if let Some(known) = self.by_history.get_mut(&message.history) {
-                known.retain(|found| *found != (place.id, number));
-                if known.is_empty() {
-                    self.by_history.remove(&message.history);
-                }
-            }
-        }
         let parent = place.parent.and_then(|parent| conversation.messages.get_mut(parent as usize));
         if let Some(Some(parent)) = parent {
             parent.followed = false;
         }
+        self.take_out(place.id, place.first..last.saturating_add(1));
     }
 
     /// Adds the answer to a request. Returns the number of the answer's first message.
@@ -657,7 +691,8 @@ fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
 #[cfg(test)]
 mod tests {
     use super::{
-        Api, Asking, ConversationId, Conversations, Fingerprint, Given, HashSet, Place, Restored, Shown,
+        Api, Asking, ConversationId, Conversations, Durable, Fingerprint, Given, HashSet, Place, Restored,
+        Shown, watch,
     };
 
     const SCOPE: Fingerprint = Fingerprint(1);
@@ -759,13 +794,22 @@ mod tests {
     #[test]
     fn a_request_that_is_not_in_the_log_is_nobodys_parent() {
         let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
-        let lost = ask(&mut conversations, &["a?", "b?"]);
+        let lost = ask_in(&mut conversations, &["a?", "b?"], Some("s"));
         conversations.withdraw(&lost, Some(1));
         conversations.answer(lost.id, &given(Some(1), None, &[]));
-        let again = ask(&mut conversations, &["a?", "b?"]);
+        let again = ask_in(&mut conversations, &["a?", "b?"], Some("s"));
         assert_eq!((again.parent, again.known), (None, 0));
         assert!(again.tools_changed);
         assert_eq!(conversations.message_count(), 2);
+        // An answer whose line is lost is what the client brings along.
+        let (durable, state) = watch::channel(Durable::NotYet);
+        answer(&mut conversations, &again, 2, "yes");
+        let first = again.first + 2;
+        conversations.wait(again.id, first, state);
+        durable.send_replace(Durable::Unwritten);
+        let next = ask_in(&mut conversations, &["a?", "b?", "yes", "c?"], Some("s"));
+        assert_eq!((next.parent, next.known), (Some(first - 1), 2));
+        assert!(next.waits.is_empty());
     }
 
     #[test]

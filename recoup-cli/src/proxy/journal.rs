@@ -272,7 +272,7 @@ impl Writer {
             |line: &Line| line.request.is_some_and(|request| lost.contains(&(line.conversation, request)));
         let (orphans, batch): (Vec<Line>, Vec<Line>) = batch.into_iter().partition(is_lost);
         for durable in orphans.into_iter().filter_map(|line| line.durable) {
-            durable.send_replace(Durable::Failed);
+            durable.send_replace(Durable::Unwritten);
         }
         let written = self.append(&batch);
         if written.is_err() {
@@ -296,7 +296,7 @@ impl Writer {
             }
             match line.durable {
                 Some(durable) if written.is_err() => {
-                    durable.send_replace(Durable::Failed);
+                    durable.send_replace(Durable::Unwritten);
                 }
                 durable => turns.extend(durable),
             }

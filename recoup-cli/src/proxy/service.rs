@@ -163,7 +163,7 @@ async fn durable(turn: Turn, waits: Vec<watch::Receiver<Durable>>) -> Result<Tur
         let state =
             tokio::time::timeout(DURABLE_WITHIN, wait.wait_for(|state| *state != Durable::NotYet)).await;
         let state = state.ok().and_then(Result::ok).map_or(Durable::Failed, |state| *state);
-        if state == Durable::Failed {
+        if state != Durable::Yes {
             let message = "the turn before this one cannot be written to the disk";
             turn.finish(Err(Failure::new("disk", message)));
             return Err(refused(StatusCode::SERVICE_UNAVAILABLE, "disk", message));

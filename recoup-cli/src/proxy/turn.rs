@@ -77,7 +77,7 @@ impl Turn {
         }
         let first = conversations.answer(self.place.id, &given);
         if !lost {
-            conversations.wait(self.place.id, state);
+            conversations.wait(self.place.id, first, state);
         }
         let problem = failure.as_ref().map(|failure| Problem {
             code: failure.code.into(),
