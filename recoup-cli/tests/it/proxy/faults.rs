@@ -49,6 +49,37 @@ fn an_error_without_a_body_is_the_upstreams() {
 }
 
 #[test]
+fn entries_that_cannot_be_read_are_counted_and_kept() {
+    let bench = Bench::new();
+    let server = counting();
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let history = [user("hi"), assistant("answer 1"), user("more")];
+    assert_eq!(proxy.post(PATH, &[], &chat(&history[..1])).status, 200);
+    assert_eq!(proxy.post(PATH, &[], &chat(&history)).status, 200);
+    proxy.kill();
+    // The line of the first answer is lost, so the second request goes on from nothing.
+    let journal = || {
+        let files = std::fs::read_dir(bench.path(".recoup/proxy")).unwrap();
+        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        files.retain(|path| path.extension().is_some_and(|kind| kind == "jsonl"));
+        files.sort();
+        files
+    };
+    let file = journal().remove(0);
+    let log = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    std::fs::write(&file, [lines[0], lines[2], lines[3], ""].join("\n")).unwrap();
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url(), "--rest", "1s"]);
+    let begun = std::time::Instant::now();
+    while proxy.metric("recoup_proxy_damaged_total") == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "nothing is said of the damage");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    proxy.stop();
+    assert!(journal().contains(&file), "the journal keeps what the project does not hold");
+}
+
+#[test]
 fn requests_at_once_are_all_kept() {
     let bench = Bench::new();
     let server = counting();
