@@ -53,7 +53,13 @@ pub(super) async fn outcome(
     };
     let line = Entry::Outcome(entry).to_line().map_err(|error| bad(error.to_string()))?;
     let (durable, mut state) = tokio::sync::watch::channel(Durable::NotYet);
-    proxy.append(Line { conversation: id, bytes: line, written: None, durable: Some(durable) });
+    proxy.append(Line {
+        conversation: id,
+        request: None,
+        bytes: line,
+        written: None,
+        durable: Some(durable),
+    });
     let disk = |message: String| (StatusCode::SERVICE_UNAVAILABLE, "disk", message);
     let state =
         state.wait_for(|state| *state != Durable::NotYet).await.is_ok_and(|state| *state == Durable::Yes);

@@ -8,11 +8,10 @@ use recoup::redaction::{Placeholders, redact_text};
 use serde_json::Value;
 
 /// Members whose texts are words of the API, names that the client calls by, or bytes.
-const KEPT: [&str; 14] = [
+const KEPT: [&str; 13] = [
     "role",
     "type",
     "id",
-    "name",
     "tool_call_id",
     "tool_use_id",
     "call_id",
@@ -24,8 +23,11 @@ const KEPT: [&str; 14] = [
     "detail",
     "file_id",
 ];
-/// Members of a request that hold texts of the conversation.
-const TOLD: [&str; 5] = ["messages", "input", "system", "instructions", "tools"];
+/// Members that hold what a tool is called with, where no name is the API's.
+const ARGUMENTS: [&str; 3] = ["input", "arguments", "parameters"];
+/// Members of a request that are words of the API.
+const WORDS: [&str; 6] =
+    ["model", "service_tier", "tool_choice", "reasoning_effort", "verbosity", "truncation"];
 
 /// What stands for what.
 #[derive(Clone, Debug, Default)]
@@ -40,19 +42,18 @@ impl Disguise {
     pub(super) fn put_on(&mut self, body: &[u8]) -> serde_json::Result<Option<Vec<u8>>> {
         let mut body: Value = serde_json::from_slice(body)?;
         let mut changed = false;
-        for key in TOLD {
-            if let Some(told) = body.get(key) {
-                each_text(told, &mut |text| self.0.reserve(text));
+        each_text(&body, &mut |text| self.0.reserve(text));
+        for (key, told) in body.as_object_mut().into_iter().flatten() {
+            if WORDS.contains(&key.as_str()) {
+                continue;
             }
-        }
-        for key in TOLD {
-            if let Some(told) = body.get_mut(key) {
-                change_texts(told, &mut |text| {
-                    let redacted = redact_text(text, &mut self.0);
-                    changed |= redacted != *text;
-                    *text = redacted;
-                });
-            }
+            // The history of one API bears the name of another's arguments.
+            let api = key != "metadata";
+            change_texts(told, api, &mut |text| {
+                let redacted = redact_text(text, &mut self.0);
+                changed |= redacted != *text;
+                *text = redacted;
+            });
         }
         if changed { serde_json::to_vec(&body).map(Some) } else { Ok(None) }
     }
@@ -64,7 +65,7 @@ impl Disguise {
     pub(super) fn take_off(&self, answer: &[u8]) -> Result<Vec<u8>, Unrestored> {
         let Ok(mut answer) = serde_json::from_slice::<Value>(answer) else { return Ok(answer.to_vec()) };
         let mut unknown = None;
-        change_texts(&mut answer, &mut |text| {
+        change_texts(&mut answer, true, &mut |text| {
             if let Some(found) = self.0.unknown_in(text) {
                 unknown.get_or_insert_with(|| found.to_owned());
             }
@@ -86,20 +87,33 @@ fn each_text(value: &Value, show: &mut impl FnMut(&str)) {
     }
 }
 
-/// Changes every text that is content.
-fn change_texts(value: &mut Value, change: &mut impl FnMut(&mut String)) {
+/// Changes every text that is content; `api` says whether names of members are the API's.
+fn change_texts(value: &mut Value, api: bool, change: &mut impl FnMut(&mut String)) {
     match value {
-        Value::String(text) if !text.starts_with("data:") => change(text),
-        Value::Array(values) => values.iter_mut().for_each(|value| change_texts(value, change)),
+        Value::String(text) if !is_data_url(text) => change(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| change_texts(value, api, change)),
         Value::Object(members) => {
+            // The name of what is called or offered; a message's is somebody's.
+            let names = api && !members.contains_key("role");
             for (key, value) in members {
-                if !(KEPT.contains(&key.as_str()) && value.is_string()) {
-                    change_texts(value, change);
+                let kept = api && (KEPT.contains(&key.as_str()) || names && key == "name");
+                if !(kept && value.is_string()) {
+                    change_texts(value, api && !ARGUMENTS.contains(&key.as_str()), change);
                 }
             }
         }
         _ => {}
     }
+}
+
+/// Whether a text is bytes in the form of a URL, and nothing but that.
+fn is_data_url(text: &str) -> bool {
+    let Some((kind, data)) = text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) else {
+        return false;
+    };
+    let mime = |byte: u8| byte.is_ascii_alphanumeric() || b"/.+-".contains(&byte);
+    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte);
+    kind.contains('/') && kind.bytes().all(mime) && data.bytes().all(base64)
 }
 
 /// An answer in one piece as the event stream that a client asked for.
@@ -243,6 +257,24 @@ mod tests {
         let nothing =
             Disguise::default().put_on(br#"{"messages":[{"role":"user","content":"hi"}]}"#).unwrap();
         assert_eq!(nothing, None, "an innocent request goes as it is");
+    }
+
+    #[test]
+    fn nothing_hides_behind_a_name_of_the_api() {
+        let mail = "mia@example.com";
+        let body = json!({ "model": "t", "user": mail, "metadata": { "id": mail }, "messages": [
+            { "role": "user", "name": mail, "content": format!("data: {mail}") },
+            { "role": "user", "content": [{ "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } }] },
+            { "role": "user", "content": format!("data:text/plain;base64,{mail}") },
+            { "role": "assistant", "content": [{ "type": "tool_use", "id": "t1", "name": "f", "input": { "id": mail, "data": [{ "name": mail }] } }] },
+        ] });
+        let sent = Disguise::default().put_on(body.to_string().as_bytes()).unwrap().unwrap();
+        let text = String::from_utf8(sent).unwrap();
+        assert!(!text.contains(mail), "{text}");
+        let sent: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(sent["messages"][1], body["messages"][1]);
+        assert_eq!(sent["messages"][3]["content"][0]["input"]["data"][0]["name"], "<EMAIL_1>");
+        assert_eq!(sent["messages"][3]["content"][0]["name"], "f");
     }
 
     #[test]

@@ -34,6 +34,8 @@ impl Fingerprint {
     }
 }
 
+/// Bytes from which on a text is not said twice by chance.
+const LONG: usize = 160;
 /// Marks for the provider, which say nothing of a message's content.
 const MARKS: [&str; 6] = ["cache_control", "id", "status", "annotations", "logprobs", "index"];
 /// Parts and items that clients drop when they send an answer back.
@@ -82,10 +84,19 @@ pub(super) fn message(api: Api, raw: &RawValue) -> (Option<Fingerprint>, bool) {
 /// Whether a message is so particular that two conversations would not share it by chance: calls have
 /// ids of their own, and long texts differ.
 pub(super) fn is_particular(raw: &RawValue) -> bool {
-    const LONG: usize = 160;
-    let text = raw.get();
-    text.len() >= LONG
-        || ["\"tool_calls\"", "\"tool_use\"", "\"call_id\""].iter().any(|key| text.contains(key))
+    let Ok(message) = serde_json::from_str::<Value>(raw.get()) else { return false };
+    let has_calls =
+        message.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
+    let is_call = message.get("call_id").is_some_and(|id| id.as_str().is_some_and(|id| !id.is_empty()));
+    let content = message.get("content");
+    let parts = content.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let uses_tools = parts.iter().any(|part| part.get("type").is_some_and(|kind| kind == "tool_use"));
+    let said: usize = parts.iter().map(|part| text_length(part.get("text"))).sum();
+    has_calls || is_call || uses_tools || said.max(text_length(content)) >= LONG
+}
+
+fn text_length(value: Option<&Value>) -> usize {
+    value.and_then(Value::as_str).map_or(0, |text| text.trim().len())
 }
 
 /// Texts without the white space around an answer's, other parts in canonical form.
@@ -131,10 +142,10 @@ fn called(out: &mut String, id: Option<&Value>, name: Option<&Value>, arguments:
     }
     match arguments {
         Some(Value::String(text)) => match serde_json::from_str::<Value>(text) {
-            Ok(value) => canonical(out, &value),
+            Ok(value) => write_members(out, &value, &|_, _| true),
             Err(_) => write_string(out, text.trim()),
         },
-        Some(value) => canonical(out, value),
+        Some(value) => write_members(out, value, &|_, _| true),
         None => {}
     }
     out.push(')');
@@ -142,9 +153,15 @@ fn called(out: &mut String, id: Option<&Value>, name: Option<&Value>, arguments:
 
 /// A value with its members sorted, marks and nulls left out.
 fn canonical(out: &mut String, value: &Value) {
+    if !value.is_null() {
+        write_members(out, value, &|key, value| !value.is_null() && !MARKS.contains(&key));
+    }
+}
+
+/// A value with its members sorted, and only those that say something.
+fn write_members(out: &mut String, value: &Value, says: &impl Fn(&str, &Value) -> bool) {
     match value {
-        Value::Null => {}
-        Value::Bool(_) | Value::Number(_) => {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
             out.push_str(&value.to_string());
             out.push(',');
         }
@@ -152,18 +169,18 @@ fn canonical(out: &mut String, value: &Value) {
         Value::Array(values) => {
             out.push('[');
             for value in values {
-                canonical(out, value);
+                write_members(out, value, says);
             }
             out.push(']');
         }
         Value::Object(members) => {
-            let said = |(key, value): &(&String, &Value)| !value.is_null() && !MARKS.contains(&key.as_str());
-            let mut members: Vec<(&String, &Value)> = members.iter().filter(said).collect();
+            let mut members: Vec<(&String, &Value)> =
+                members.iter().filter(|(key, value)| says(key, value)).collect();
             members.sort_by_key(|(key, _)| *key);
             out.push('{');
             for (key, value) in members {
                 write_string(out, key);
-                canonical(out, value);
+                write_members(out, value, says);
             }
             out.push('}');
         }
@@ -174,7 +191,7 @@ fn canonical(out: &mut String, value: &Value) {
 mod tests {
     use serde_json::value::RawValue;
 
-    use super::{Api, message};
+    use super::{Api, is_particular, message};
 
     fn same(api: Api, first: &str, second: &str) -> bool {
         let of = |text: &str| message(api, serde_json::from_str::<&RawValue>(text).unwrap());
@@ -203,6 +220,38 @@ mod tests {
             r#"{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"},{"type":"text","text":"hi"}]}"#,
             r#"{"role":"assistant","content":"hi"}"#
         ));
+    }
+
+    #[test]
+    fn every_argument_of_a_call_counts() {
+        let call = |arguments: &str| {
+            format!(
+                r#"{{"role":"assistant","tool_calls":[{{"id":"c","function":{{"name":"f","arguments":{arguments}}}}}]}}"#
+            )
+        };
+        let first = call(r#""{\"id\":1,\"x\":null}""#);
+        assert!(same(Api::Chat, &first, &call(r#""{\"x\": null, \"id\": 1}""#)));
+        assert!(!same(Api::Chat, &first, &call(r#""{\"id\":2,\"x\":null}""#)));
+        assert!(!same(Api::Chat, &first, &call(r#""{\"id\":1}""#)));
+        let used = |id: u8| {
+            format!(
+                r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"t","name":"f","input":{{"index":{id}}}}}]}}"#
+            )
+        };
+        assert!(!same(Api::Messages, &used(1), &used(2)));
+    }
+
+    #[test]
+    fn calls_and_long_texts_are_particular() {
+        let particular = |text: &str| is_particular(serde_json::from_str::<&RawValue>(text).unwrap());
+        assert!(!particular(r#"{"role":"assistant","content":"ok","tool_calls":null}"#));
+        assert!(!particular(r#"{"role":"assistant","content":"say \"tool_use\"","tool_calls":[]}"#));
+        let padded = format!(r#"{{"role":"assistant","content":"ok","reasoning":"{}"}}"#, "x".repeat(200));
+        assert!(!particular(&padded));
+        assert!(particular(&padded.replace("ok", &"y".repeat(160))));
+        assert!(particular(r#"{"role":"assistant","tool_calls":[{"id":"c"}]}"#));
+        assert!(particular(r#"{"role":"assistant","content":[{"type":"tool_use","id":"t"}]}"#));
+        assert!(particular(r#"{"type":"function_call","call_id":"c"}"#));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use recoup::importers::{Event, ImportOptions, Sink as _, Source, recoup_proxy};
+use recoup::importers::{Event, ImportOptions, Sink, SinkError, Source, recoup_proxy};
 use recoup::store::Store;
 use recoup::verdict::{Content, Producer, Verdict};
 use tokio::sync::oneshot;
@@ -54,11 +54,41 @@ impl Folding {
     }
 }
 
+/// What was put in.
+#[derive(Default)]
+struct Folded {
+    /// How many lines of each.
+    lines: HashMap<ConversationId, usize>,
+    /// How many lines of each could not be read.
+    damaged: HashMap<ConversationId, usize>,
+}
+
+impl Folded {
+    /// Whether the project holds everything that the journal does of a conversation.
+    fn is_whole(&self, proxy: &Proxy, id: ConversationId) -> bool {
+        !self.damaged.contains_key(&id) && self.lines.get(&id) == Some(&proxy.journal.line_count(id))
+    }
+}
+
+/// A sink that keeps what was said of entries that cannot be read.
+struct Watched<'a, S> {
+    sink: &'a mut S,
+    refused: Vec<String>,
+}
+
+impl<S: Sink> Sink for Watched<'_, S> {
+    fn event(&mut self, event: Event) -> Result<(), SinkError> {
+        if let Event::Quarantine(quarantine) = &event {
+            self.refused.push(quarantine.reason.clone());
+        }
+        self.sink.event(event)
+    }
+}
+
 /// Puts conversations into the project until it is told to end.
 pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Failure> {
     let mut store = Store::create_or_open(&proxy.project)?;
-    // How many lines of each were put in.
-    let mut folded: HashMap<ConversationId, usize> = HashMap::new();
+    let mut folded = Folded::default();
     loop {
         match orders.recv_timeout(TICK) {
             Ok(Order::Fold(id, done)) => {
@@ -67,14 +97,17 @@ pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Fa
             }
             Ok(Order::Finish) | Err(RecvTimeoutError::Disconnected) => {
                 let all = proxy.conversations().idle(u64::MAX);
+                let mut failed = None;
                 for batch in all.chunks(BATCH) {
-                    fold(proxy, &mut store, batch, &mut folded)?;
-                    for id in batch {
-                        proxy.journal.release(*id);
+                    if let Err(failure) = fold_each(proxy, &mut store, batch, &mut folded) {
+                        failed = Some(failure);
                     }
                 }
+                for id in all.into_iter().filter(|id| folded.is_whole(proxy, *id)) {
+                    release(proxy, id);
+                }
                 proxy.journal.clear();
-                return Ok(());
+                return failed.map_or(Ok(()), Err);
             }
             Err(RecvTimeoutError::Timeout) => {
                 let busy = proxy.in_flight() >= BUSY;
@@ -82,10 +115,9 @@ pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Fa
                 let resting = idle(proxy, if busy { rest.max(BUSY_REST) } else { rest });
                 let mut began = Instant::now();
                 for batch in resting.chunks(BATCH) {
-                    if let Err(failure) = fold(proxy, &mut store, batch, &mut folded) {
+                    if let Err(failure) = fold_each(proxy, &mut store, batch, &mut folded) {
                         // The journal keeps them; the next tick tries again.
                         proxy.printer.warn(format_args!("conversations wait in the journal: {failure}"));
-                        break;
                     }
                     // Answers go first.
                     std::thread::sleep(if busy { began.elapsed() } else { Duration::ZERO });
@@ -98,12 +130,14 @@ pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Fa
 }
 
 /// Lets go of conversations that have rested long, and of the longest unused where there are too many.
-fn forget(proxy: &Proxy, folded: &mut HashMap<ConversationId, usize>) {
+fn forget(proxy: &Proxy, folded: &mut Folded) {
     let mut drop = |id: ConversationId| {
-        if folded.get(&id) == Some(&proxy.journal.line_count(id)) {
-            proxy.conversations().forget(id);
-            proxy.journal.release(id);
-            folded.remove(&id);
+        // Nobody may go on with it in between.
+        let mut conversations = proxy.conversations();
+        if folded.is_whole(proxy, id) && conversations.forget(id) {
+            std::mem::drop(conversations);
+            release(proxy, id);
+            folded.lines.remove(&id);
         }
     };
     idle(proxy, proxy.timing.forget_after).into_iter().for_each(&mut drop);
@@ -117,23 +151,44 @@ fn forget(proxy: &Proxy, folded: &mut HashMap<ConversationId, usize>) {
     }
 }
 
+fn release(proxy: &Proxy, id: ConversationId) {
+    if let Err(error) = proxy.journal.release(id) {
+        proxy.printer.warn(format_args!("a conversation cannot be taken out of the journal: {error}"));
+    }
+}
+
 fn idle(proxy: &Proxy, rest: Duration) -> Vec<ConversationId> {
     let rest = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
     let Some(before) = proxy.now_millis().checked_sub(rest) else { return Vec::new() };
     proxy.conversations().idle(before)
 }
 
-/// Puts in those that have grown since they were.
+/// Puts conversations in, one by one where they cannot be together: one that the
+/// project does not take keeps no other out.
+fn fold_each(
+    proxy: &Proxy,
+    store: &mut Store,
+    ids: &[ConversationId],
+    folded: &mut Folded,
+) -> Result<(), Failure> {
+    if fold(proxy, store, ids, folded).is_ok() {
+        return Ok(());
+    }
+    let failures = ids.iter().filter_map(|id| fold(proxy, store, &[*id], folded).err());
+    failures.reduce(|_, last| last).map_or(Ok(()), Err)
+}
+
+/// Puts in those that have grown since they were, together.
 fn fold(
     proxy: &Proxy,
     store: &mut Store,
     ids: &[ConversationId],
-    folded: &mut HashMap<ConversationId, usize>,
+    folded: &mut Folded,
 ) -> Result<(), Failure> {
     let grown: Vec<(ConversationId, usize)> = ids
         .iter()
         .map(|id| (*id, proxy.journal.line_count(*id)))
-        .filter(|(id, lines)| folded.get(id).copied().unwrap_or(0) < *lines)
+        .filter(|(id, lines)| folded.lines.get(id).copied().unwrap_or(0) < *lines)
         .collect();
     if grown.is_empty() {
         return Ok(());
@@ -141,12 +196,17 @@ fn fold(
     let options = Arc::new(ImportOptions { threads: 1, ..ImportOptions::default() });
     let now = now();
     let mut verdicts = Vec::new();
+    let mut damaged = Vec::new();
     let mut sink = store.import(&now)?;
     for (id, _) in &grown {
         let bytes =
             proxy.journal.read(*id).map_err(|error| Failure::machine("cannot read the journal", &error))?;
         let source = Source::from_bytes("recoup-proxy", bytes, Arc::clone(&options));
-        let read = recoup_proxy::read(&source, &mut sink);
+        let mut watched = Watched { sink: &mut sink, refused: Vec::new() };
+        let read = recoup_proxy::read(&source, &mut watched);
+        if !watched.refused.is_empty() {
+            damaged.push((*id, watched.refused));
+        }
         for (run, labels) in read.map_err(|error| Failure::machine("cannot store a conversation", &error))? {
             let id = run.head.id;
             sink.event(Event::Trajectory(Box::new(run)))?;
@@ -159,6 +219,16 @@ fn fold(
     sink.finish()?;
     store.put_verdicts(&verdicts)?;
     proxy.metrics.stored.fetch_add(grown.len() as u64, Ordering::Relaxed);
-    folded.extend(grown);
+    folded.lines.extend(grown);
+    for (id, refused) in damaged {
+        let before = folded.damaged.insert(id, refused.len()).unwrap_or(0);
+        let new = refused.len().saturating_sub(before);
+        if let (Some(why), true) = (refused.last(), new > 0) {
+            proxy.metrics.damaged.fetch_add(new as u64, Ordering::Relaxed);
+            proxy.printer.warn(format_args!(
+                "{new} entries of a conversation cannot be read, the journal keeps it: {why}"
+            ));
+        }
+    }
     Ok(())
 }

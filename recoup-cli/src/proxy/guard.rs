@@ -31,7 +31,7 @@ pub(super) struct Refusal {
 /// What the client showed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
-    /// Whether its `Authorization` is the proxy's token, and so no key for an upstream.
+    /// Whether its `Authorization` or `x-api-key` is the proxy's token, and so no key for an upstream.
     pub token_as_key: bool,
 }
 
@@ -61,12 +61,11 @@ impl Guard {
         // Hashes are compared, so that the time taken says nothing about the token.
         let is_token = |shown: &str| Hash::of(shown.as_bytes()) == Hash::of(token.reveal().as_bytes());
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        if text(TOKEN).is_some_and(is_token) {
-            return Ok(Shown::default());
-        }
         let bearer = text(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
-        if bearer.or_else(|| text("x-api-key")).is_some_and(is_token) {
-            return Ok(Shown { token_as_key: true });
+        // Where it stands as a key it must not go on, whatever else shows it.
+        let token_as_key = [bearer, text("x-api-key")].into_iter().flatten().any(is_token);
+        if token_as_key || text(TOKEN).is_some_and(is_token) {
+            return Ok(Shown { token_as_key });
         }
         let message = "show the token, as `x-recoup-token` or in place of the API key";
         Err(Refusal { status: StatusCode::UNAUTHORIZED, code: "no-token", message })
@@ -134,6 +133,8 @@ mod tests {
             check(Some("t"), &[host, ("x-recoup-token", "t"), ("authorization", "Bearer k")]),
             Ok(false)
         );
+        let twice = [host, ("x-recoup-token", "t"), ("authorization", "Bearer t")];
+        assert_eq!(check(Some("t"), &twice), Ok(true), "the upstream must not see it");
     }
 
     #[test]

@@ -8,11 +8,11 @@
 //! The journal is a folder of numbered files. One that holds nothing but conversations which stand in the
 //! project and have ended is deleted. A line that was cut off by a crash is cut off at the next start.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -33,6 +33,8 @@ const QUEUED_MAX: usize = 128 << 20;
 /// A line on its way to the journal.
 pub(super) struct Line {
     pub conversation: ConversationId,
+    /// The request that it is about: where that could not be written, neither is what came of it.
+    pub request: Option<u32>,
     pub bytes: Vec<u8>,
     /// Told once the line is written, or cannot be.
     pub written: Option<oneshot::Sender<bool>>,
@@ -59,7 +61,8 @@ pub(super) struct Journal {
 struct Shared {
     ledger: Mutex<Ledger>,
     queued: AtomicUsize,
-    broken: AtomicBool,
+    /// Lines that could not be written.
+    unwritten: AtomicU64,
 }
 
 /// Which lines belong to which conversation, and how many each file still holds.
@@ -78,7 +81,7 @@ impl Journal {
         let shared = Arc::new(Shared {
             ledger: Mutex::new(ledger),
             queued: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
+            unwritten: AtomicU64::new(0),
         });
         let (lines, inbox) = mpsc::unbounded_channel();
         let (written, to_sync) = blocking::channel();
@@ -89,6 +92,7 @@ impl Journal {
             file: Arc::new(file),
             shared: Arc::clone(&shared),
             to_sync: written,
+            lost: HashSet::new(),
         };
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.to_owned()).spawn(run)
@@ -120,9 +124,9 @@ impl Journal {
         self.shared.queued.load(Ordering::Relaxed) < QUEUED_MAX
     }
 
-    /// Whether the last attempt to write has failed.
-    pub(super) fn is_broken(&self) -> bool {
-        self.shared.broken.load(Ordering::Relaxed)
+    /// How many lines could not be written.
+    pub(super) fn unwritten(&self) -> u64 {
+        self.shared.unwritten.load(Ordering::Relaxed)
     }
 
     /// Ends the threads once everything is on the disk.
@@ -175,9 +179,13 @@ impl Journal {
     }
 
     /// Lets go of a conversation's lines, and deletes the files that hold no others.
-    pub(super) fn release(&self, conversation: ConversationId) {
+    ///
+    /// # Errors
+    /// When lines in other files cannot be overwritten; they are let go of all the same.
+    pub(super) fn release(&self, conversation: ConversationId) -> io::Result<()> {
         let mut ledger = self.shared.ledger();
-        for location in ledger.lines.remove(&conversation).unwrap_or_default() {
+        let locations = ledger.lines.remove(&conversation).unwrap_or_default();
+        for location in &locations {
             if let Some(held) = ledger.held.get_mut(&location.segment) {
                 *held -= 1;
             }
@@ -185,11 +193,31 @@ impl Journal {
         let current = ledger.current;
         let done: Vec<u64> =
             ledger.held.iter().filter(|(_, held)| **held == 0).map(|(key, _)| *key).collect();
+        let stays = |location: &Location| location.segment == current || !done.contains(&location.segment);
+        let blanked = self.blank(locations.into_iter().filter(stays));
         for segment in done.into_iter().filter(|segment| *segment != current) {
             ledger.held.remove(&segment);
             // What is left behind is read again at the next start, and found to be known.
             let _ = fs::remove_file(path(&self.folder, segment));
         }
+        blanked
+    }
+
+    /// Overwrites lines in files that others still need: what was let go of can be deleted for good, and
+    /// is not found again at the next start.
+    fn blank(&self, locations: impl Iterator<Item = Location>) -> io::Result<()> {
+        let mut open: Option<(u64, File)> = None;
+        for Location { segment, offset, length } in locations {
+            if open.as_ref().is_none_or(|(known, _)| *known != segment) {
+                let file = OpenOptions::new().write(true).open(path(&self.folder, segment))?;
+                open = Some((segment, file));
+            }
+            if let Some((_, file)) = &mut open {
+                file.seek(SeekFrom::Start(offset))?;
+                io::copy(&mut io::repeat(b' ').take(length.saturating_sub(1)), file)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -213,6 +241,8 @@ struct Writer {
     file: Arc<File>,
     shared: Arc<Shared>,
     to_sync: blocking::Sender<ToSync>,
+    /// Requests that could not be written.
+    lost: HashSet<(ConversationId, u32)>,
 }
 
 /// Turns to be brought to the disk with their file.
@@ -237,8 +267,17 @@ impl Writer {
     }
 
     fn write(&mut self, batch: Vec<Line>) {
+        let lost = &self.lost;
+        let is_lost =
+            |line: &Line| line.request.is_some_and(|request| lost.contains(&(line.conversation, request)));
+        let (orphans, batch): (Vec<Line>, Vec<Line>) = batch.into_iter().partition(is_lost);
+        for durable in orphans.into_iter().filter_map(|line| line.durable) {
+            durable.send_replace(Durable::Unwritten);
+        }
         let written = self.append(&batch);
-        self.shared.broken.store(written.is_err(), Ordering::Relaxed);
+        if written.is_err() {
+            self.shared.unwritten.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        }
         let mut turns = Vec::new();
         let mut offset = self.length;
         let mut ledger = self.shared.ledger();
@@ -249,12 +288,15 @@ impl Writer {
                 offset += length;
             }
             if let Some(told) = line.written {
+                if let (Err(_), Some(request)) = (&written, line.request) {
+                    self.lost.insert((line.conversation, request));
+                }
                 // Whoever asked may have gone.
                 let _ = told.send(written.is_ok());
             }
             match line.durable {
                 Some(durable) if written.is_err() => {
-                    durable.send_replace(Durable::Failed);
+                    durable.send_replace(Durable::Unwritten);
                 }
                 durable => turns.extend(durable),
             }
@@ -338,7 +380,7 @@ pub(super) fn segments(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Shows every whole line of a file with its place, and cuts off what a crash has left after them.
+/// Shows every whole line of a file with its place, but what was overwritten, and cuts off what a crash has left after them.
 /// Returns how many bytes that were.
 pub(super) fn each_line(
     folder: &Path,
@@ -358,7 +400,9 @@ pub(super) fn each_line(
             OpenOptions::new().write(true).open(&path)?.set_len(offset)?;
             return Ok(length);
         }
-        show(&line, Location { segment, offset, length });
+        if !line.trim_ascii().is_empty() {
+            show(&line, Location { segment, offset, length });
+        }
         offset += length;
     }
 }
@@ -371,7 +415,8 @@ mod tests {
 
     fn line(conversation: u64, text: &str) -> Line {
         let bytes = format!("{text}\n").into_bytes();
-        Line { conversation: ConversationId(conversation), bytes, written: None, durable: None }
+        let conversation = ConversationId(conversation);
+        Line { conversation, request: None, bytes, written: None, durable: None }
     }
 
     #[test]
@@ -388,6 +433,20 @@ mod tests {
         assert_eq!(*state.borrow(), Durable::Yes);
         assert_eq!(journal.read(ConversationId(1)).unwrap(), b"one\ntwo\n");
         assert_eq!(journal.line_count(ConversationId(2)), 1);
+    }
+
+    #[test]
+    fn what_is_let_go_of_is_not_on_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::start(folder.path(), 0).unwrap();
+        for line in [line(1, "secret"), line(2, "other"), line(1, "more")] {
+            journal.append(line);
+        }
+        journal.finish();
+        journal.release(ConversationId(1)).unwrap();
+        let left = std::fs::read_to_string(folder.path().join("00000000.jsonl")).unwrap();
+        assert_eq!(left, "      \nother\n    \n");
+        assert_eq!(journal.read(ConversationId(2)).unwrap(), b"other\n");
     }
 
     #[test]

@@ -73,12 +73,24 @@ pub(super) struct Metrics {
     pub refused: AtomicU64,
     /// Conversations that were put into the project.
     pub stored: AtomicU64,
-    /// Entries that could not be written.
-    pub unwritten: AtomicU64,
+    /// Entries that were found in the journal and cannot be read.
+    pub damaged: AtomicU64,
     /// From the request to its being forwarded.
     pub before: Times,
     /// From the request to the end of its answer.
     pub whole: Times,
+}
+
+/// What others count.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    /// Conversations that can go on.
+    pub conversations: usize,
+    /// Turns under way.
+    pub in_flight: usize,
+    /// Entries that the disk did not take.
+    pub unwritten: u64,
+    pub resident_bytes: Option<u64>,
 }
 
 impl Metrics {
@@ -96,7 +108,7 @@ impl Metrics {
     }
 
     /// The text, with what others count.
-    pub(super) fn text(&self, conversations: usize, in_flight: usize, resident_bytes: Option<u64>) -> String {
+    pub(super) fn text(&self, beside: &Beside) -> String {
         let mut out = String::new();
         let mut counter = |name: &str, help: &str, count: &AtomicU64| {
             let count = count.load(Ordering::Relaxed);
@@ -109,7 +121,9 @@ impl Metrics {
         counter("recoup_proxy_forwarded_total", "Requests for anything but a turn.", &self.forwarded);
         counter("recoup_proxy_refused_total", "Requests refused by the server's rules.", &self.refused);
         counter("recoup_proxy_stored_total", "Conversations put into the project.", &self.stored);
-        counter("recoup_proxy_unwritten_total", "Entries that the disk did not take.", &self.unwritten);
+        let unwritten = AtomicU64::new(beside.unwritten);
+        counter("recoup_proxy_unwritten_total", "Entries that the disk did not take.", &unwritten);
+        counter("recoup_proxy_damaged_total", "Entries of conversations that cannot be read.", &self.damaged);
         let name = "recoup_proxy_ended_total";
         let _ = writeln!(out, "# HELP {name} Requests for a turn, by how they ended.\n# TYPE {name} counter");
         for (ended, count) in self.by_ending() {
@@ -118,9 +132,9 @@ impl Metrics {
         let mut gauge = |name: &str, help: &str, value: u64| {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
         };
-        gauge("recoup_proxy_conversations", "Conversations that can go on.", conversations as u64);
-        gauge("recoup_proxy_in_flight", "Requests for a turn under way.", in_flight as u64);
-        if let Some(bytes) = resident_bytes {
+        gauge("recoup_proxy_conversations", "Conversations that can go on.", beside.conversations as u64);
+        gauge("recoup_proxy_in_flight", "Requests for a turn under way.", beside.in_flight as u64);
+        if let Some(bytes) = beside.resident_bytes {
             gauge("process_resident_memory_bytes", "Memory of the process.", bytes);
         }
         self.before.write(&mut out, "recoup_proxy_before_seconds", "From a request to its being forwarded.");
@@ -144,7 +158,7 @@ pub(super) fn resident_bytes() -> Option<u64> {
 mod tests {
     use std::time::Duration;
 
-    use super::{Metrics, RequestOutcome};
+    use super::{Beside, Metrics, RequestOutcome};
 
     #[test]
     fn buckets_add_up() {
@@ -152,7 +166,7 @@ mod tests {
         metrics.before.count(Duration::from_micros(100));
         metrics.before.count(Duration::from_mins(10));
         metrics.ended(RequestOutcome::Aborted);
-        let text = metrics.text(2, 0, None);
+        let text = metrics.text(&Beside { conversations: 2, ..Beside::default() });
         for line in [
             "recoup_proxy_before_seconds_bucket{le=\"0.0001\"} 1",
             "recoup_proxy_before_seconds_bucket{le=\"120\"} 1",

@@ -114,6 +114,8 @@ struct Proxy {
     /// The project's folder.
     project: PathBuf,
     printer: Printer,
+    /// Held as long as the process lives: a journal has one writer.
+    _lock: fs::File,
 }
 
 /// A proxy that runs.
@@ -145,6 +147,7 @@ pub(crate) fn start(config: Config, printer: Printer) -> Result<Running, Failure
     let journal_failed = |error: std::io::Error| Failure::machine("cannot use the proxy's journal", &error);
     let folder = config.project.join("proxy");
     fs::create_dir_all(&folder).map_err(journal_failed)?;
+    let lock = locked(&folder.join("lock"))?;
     let salt = salt(&folder.join("salt")).map_err(journal_failed)?;
     let segments = journal::segments(&folder).map_err(journal_failed)?;
     let first = segments.last().map_or(0, |last| last + 1);
@@ -178,6 +181,7 @@ pub(crate) fn start(config: Config, printer: Printer) -> Result<Running, Failure
         begun: Instant::now(),
         project: config.project,
         printer,
+        _lock: lock,
     });
     let folding = Arc::clone(&proxy);
     let folder = std::thread::Builder::new()
@@ -231,6 +235,19 @@ impl Proxy {
     }
 }
 
+/// The lock of a project's journal, which ends with the process.
+fn locked(path: &Path) -> Result<fs::File, Failure> {
+    let failed = |error: std::io::Error| Failure::machine("cannot lock the proxy's journal", &error);
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(Failure::user("another proxy records into this project")
+            .code("project-in-use")
+            .hint("end it first, or name another project with `--project`")),
+        Err(fs::TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
 /// Names that conversations have in the project.
 fn taken(project: &Path) -> Result<HashSet<String>, Failure> {
     let ours = Filter { format: Some(recoup_proxy::FORMAT.to_owned()), ..Filter::default() };
@@ -247,12 +264,17 @@ fn salt(path: &Path) -> std::io::Result<[u8; 32]> {
     }
     fs::File::open("/dev/urandom")?.read_exact(&mut salt)?;
     let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
         options.mode(0o600);
     }
-    std::io::Write::write_all(&mut options.open(path)?, &salt)?;
+    // A crash in between must not leave half a salt behind.
+    let new = path.with_extension("new");
+    options.write(true).create(true).truncate(true);
+    let mut file = options.open(&new)?;
+    std::io::Write::write_all(&mut file, &salt)?;
+    file.sync_all()?;
+    fs::rename(new, path)?;
     Ok(salt)
 }

@@ -63,7 +63,12 @@ impl Relay {
         } else {
             Reading::Whole(turn, Vec::new())
         };
-        Self { left: body.size_hint().exact(), body, reading, _permit: None }
+        let mut relay = Self { left: body.size_hint().exact(), body, reading, _permit: None };
+        // Nobody asks for a body of which there is nothing.
+        if relay.left == Some(0) || relay.body.is_end_stream() {
+            relay.end(false);
+        }
+        relay
     }
 
     fn read(&mut self, data: &Bytes) {

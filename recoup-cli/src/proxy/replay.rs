@@ -6,7 +6,7 @@ use std::path::Path;
 
 use recoup::importers::recoup_proxy::{Api, Entry};
 
-use super::conversations::{ConversationId, Conversations, Restored, Shown};
+use super::conversations::{ConversationId, Conversations, Given, Restored, Shown};
 use super::fingerprint::Fingerprint;
 use super::journal::{Journal, each_line};
 use super::turn::show;
@@ -45,11 +45,12 @@ pub(super) fn replay(
                         session: begin.session.as_deref(),
                         request: begin.request,
                         parent: begin.parent,
+                        first: begin.first,
                     };
                     let id = conversations.restore(&restored, &shown);
                     let last = match shown.len() {
                         0 => begin.parent,
-                        count => Some(begin.first + count as u32 - 1),
+                        count => Some(begin.first.saturating_add(count as u32 - 1)),
                     };
                     ids.insert(name.clone(), id);
                     begun.insert((name.clone(), begin.request), Begun { id, api: begin.api, scope, last });
@@ -61,7 +62,9 @@ pub(super) fn replay(
                             .iter()
                             .map(|answer| answer.iter().map(|raw| show(api, raw)).collect())
                             .collect();
-                        conversations.answer(id, last, &shown, None, scope, 0);
+                        let first = Some(end.first);
+                        let given = Given { last, first, alternatives: &shown, id: None, scope, now: 0 };
+                        conversations.answer(id, &given);
                     }
                 }
                 Entry::Label(_) | Entry::Outcome(_) => {}

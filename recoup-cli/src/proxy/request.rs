@@ -94,10 +94,14 @@ impl<'a> TurnRequest<'a> {
         to_raw_value(&Ordered(kept)).ok()
     }
 
-    /// The body for another model; `stream` says whether its answer may come in pieces. All else stays.
-    pub(super) fn for_model(&self, model: &str, stream: bool) -> Option<Vec<u8>> {
+    /// The body for another model; `stream` says whether its answer may come in pieces. All else stays
+    /// but the members `without`.
+    pub(super) fn for_model(&self, model: &str, stream: bool, without: &[&str]) -> Option<Vec<u8>> {
         let model = to_raw_value(model).ok()?;
-        let kept = self.members.iter().filter(|(key, _)| stream || !TRANSPORT.contains(&&**key));
+        let kept = self
+            .members
+            .iter()
+            .filter(|(key, _)| (stream || !TRANSPORT.contains(&&**key)) && !without.contains(&&**key));
         let members: Vec<(Cow<'_, str>, &RawValue)> =
             kept.map(|(key, value)| (key.clone(), if key == "model" { &*model } else { *value })).collect();
         serde_json::to_vec(&Ordered(members.iter())).ok()
@@ -182,12 +186,14 @@ mod tests {
             br#"{"model":"m","stream":true,"stream_options":{},"messages":[{}],"top_p":1.50}"#,
         );
         let read = TurnRequest::parse(Api::Chat, &body).unwrap();
-        let written = |stream| String::from_utf8(read.for_model("t", stream).unwrap()).unwrap();
+        let written = |stream| String::from_utf8(read.for_model("t", stream, &[]).unwrap()).unwrap();
         assert_eq!(written(false), r#"{"model":"t","messages":[{}],"top_p":1.50}"#);
         assert_eq!(
             written(true),
             r#"{"model":"t","stream":true,"stream_options":{},"messages":[{}],"top_p":1.50}"#
         );
+        let without = read.for_model("t", false, &["top_p", "n"]).unwrap();
+        assert_eq!(without, br#"{"model":"t","messages":[{}]}"#);
     }
 
     #[test]

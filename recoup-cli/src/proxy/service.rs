@@ -94,8 +94,12 @@ fn refuse(api: Option<Api>, refused: &Refused) -> Response<Outgoing> {
 }
 
 fn show_metrics(proxy: &Proxy) -> Response<Outgoing> {
-    let conversations = proxy.conversations().len();
-    let text = proxy.metrics.text(conversations, proxy.in_flight(), metrics::resident_bytes());
+    let text = proxy.metrics.text(&metrics::Beside {
+        conversations: proxy.conversations().len(),
+        in_flight: proxy.in_flight(),
+        unwritten: proxy.journal.unwritten(),
+        resident_bytes: metrics::resident_bytes(),
+    });
     whole(StatusCode::OK, "text/plain; version=0.0.4", text)
 }
 
@@ -133,17 +137,16 @@ async fn turn(
     let upstream = proxy.upstreams.of(api);
     let scope = proxy.scope(&head.headers);
     let begun = begin(proxy, &head.headers, scope, &read, permit, started);
-    let Begun { turn, waits, written } =
-        begun.map_err(|why| fail(refused(StatusCode::BAD_REQUEST, "bad-request", why)))?;
+    let (turn, waits) = begun.map_err(|why| fail(refused(StatusCode::BAD_REQUEST, "bad-request", why)))?;
     let teacher_acts = turn.actor == Actor::Teacher;
     label(&turn, clients, &head.headers, &read);
-    let turn = durable(proxy, turn, waits).await?;
+    let turn = durable(turn, waits).await?;
     if teacher_acts {
-        return taught(proxy, clients, turn, written, &head.headers, &read).await;
+        return taught(proxy, clients, turn, &head.headers, &read).await;
     }
     let sent = match &upstream.model {
         Some(model) if *model != read.model => {
-            read.for_model(model, true).map_or_else(|| body.clone(), Bytes::from)
+            read.for_model(model, true, &[]).map_or_else(|| body.clone(), Bytes::from)
         }
         _ => body.clone(),
     };
@@ -151,16 +154,16 @@ async fn turn(
     let url = api::upstream_url(&upstream.base_url, head.uri.path(), head.uri.query());
     proxy.metrics.before.count(started.elapsed());
     let response = clients.send(Method::POST, &url, headers, sent).await;
-    relayed(proxy, turn, written, response).await
+    relayed(turn, response).await
 }
 
 /// Waits until the turns before are on the disk.
-async fn durable(proxy: &Proxy, turn: Turn, waits: Vec<watch::Receiver<Durable>>) -> Result<Turn, Refused> {
+async fn durable(turn: Turn, waits: Vec<watch::Receiver<Durable>>) -> Result<Turn, Refused> {
     for mut wait in waits {
         let state =
             tokio::time::timeout(DURABLE_WITHIN, wait.wait_for(|state| *state != Durable::NotYet)).await;
         let state = state.ok().and_then(Result::ok).map_or(Durable::Failed, |state| *state);
-        if state == Durable::Failed && proxy.journal.is_broken() {
+        if state != Durable::Yes {
             let message = "the turn before this one cannot be written to the disk";
             turn.finish(Err(Failure::new("disk", message)));
             return Err(refused(StatusCode::SERVICE_UNAVAILABLE, "disk", message));
@@ -171,27 +174,25 @@ async fn durable(proxy: &Proxy, turn: Turn, waits: Vec<watch::Receiver<Durable>>
 
 /// The answer of an upstream on its way to the client.
 async fn relayed(
-    proxy: &Proxy,
     turn: Turn,
-    written: oneshot::Receiver<bool>,
     response: Result<Response<reqwest::Body>, reqwest::Error>,
 ) -> Result<Response<Outgoing>, Refused> {
+    let turn = known(turn).await?;
     let response = match response {
         Ok(response) => response,
         Err(error) => return Err(unreachable(turn, &crate::failure::chain(&error.without_url()))),
     };
-    let turn = known(proxy, turn, written).await?;
     let (parts, _) = back(&response).into_parts();
     let relay = Relay::of_turn(response, turn);
     Ok(Response::from_parts(parts, Outgoing::Relayed(Box::new(relay))))
 }
 
 /// No client sees a byte of an answer whose request is not written down.
-async fn known(proxy: &Proxy, turn: Turn, written: oneshot::Receiver<bool>) -> Result<Turn, Refused> {
-    if written.await.unwrap_or(false) {
+async fn known(mut turn: Turn) -> Result<Turn, Refused> {
+    if (&mut turn.written).await.unwrap_or(false) {
         return Ok(turn);
     }
-    proxy.metrics.unwritten.fetch_add(1, Ordering::Relaxed);
+    turn.lost = true;
     let message = "the request cannot be written to the disk";
     turn.finish(Err(Failure::new("disk", message)));
     Err(refused(StatusCode::SERVICE_UNAVAILABLE, "disk", message))
@@ -231,7 +232,6 @@ async fn taught(
     proxy: &Proxy,
     clients: &Clients,
     turn: Turn,
-    written: oneshot::Receiver<bool>,
     headers: &HeaderMap,
     read: &TurnRequest<'_>,
 ) -> Result<Response<Outgoing>, Refused> {
@@ -262,13 +262,13 @@ async fn taught(
     if asked.disguise.is_none() {
         let url = format!("{}{}", teacher.base_url, api::path(api));
         let response = clients.send(Method::POST, &url, headers, streaming).await;
-        return relayed(proxy, turn, written, response).await;
+        return relayed(turn, response).await;
     }
     let (status, body) = match teacher::whole(clients, teacher, headers, asked.body).await {
         Ok(answer) => answer,
         Err(why) => return Err(unreachable(turn, &why)),
     };
-    let turn = known(proxy, turn, written).await?;
+    let turn = known(turn).await?;
     if !status.is_success() {
         let said = String::from_utf8_lossy(&body).into_owned();
         turn.finish(Err(Failure::new("upstream-status", format!("{}: {said}", status.as_u16()))));
@@ -291,16 +291,7 @@ async fn taught(
     Ok(whole(StatusCode::OK, "application/json", body))
 }
 
-/// A turn that was placed and is being written down.
-struct Begun {
-    turn: Turn,
-    /// What must be on the disk before it is forwarded.
-    waits: Vec<watch::Receiver<Durable>>,
-    /// Told once its request is written.
-    written: oneshot::Receiver<bool>,
-}
-
-/// Places a request and writes it down.
+/// Places a request and writes it down; gives what must be on the disk before it is forwarded, too.
 fn begin(
     proxy: &Arc<Proxy>,
     headers: &HeaderMap,
@@ -308,7 +299,7 @@ fn begin(
     read: &TurnRequest<'_>,
     permit: tokio::sync::OwnedSemaphorePermit,
     started: Instant,
-) -> Result<Begun, String> {
+) -> Result<(Turn, Vec<watch::Receiver<Durable>>), String> {
     let own = |name: &str| own_header(headers, name);
     let session = own("x-recoup-session")?;
     let task = own("x-recoup-task")?;
@@ -317,28 +308,36 @@ fn begin(
         .transpose()?;
     let again = headers.get(RETRIES).is_some_and(|count| count != "0");
     let shown = proxy.seen.show(read.api, read.messages.iter().map(|raw| &**raw));
+    let held_out =
+        proxy.sharing.as_ref().and_then(|_| Sharing::holds_out(&proxy.project, task, &read.messages));
     let asking = Asking {
         api: read.api,
         scope,
+        held_out,
         session,
         again,
         previous: read.previous.as_deref(),
         now: proxy.now_millis(),
     };
     let tools = read.tools.map(|tools| Fingerprint::of(&[tools.get().as_bytes()]));
-    let place = proxy.conversations().place(&asking, &shown, tools);
+    let parameters = read.parameters();
+    // Held until the line is on its way: the log has the order of its numbers.
+    let mut conversations = proxy.conversations();
+    let place = conversations.place(&asking, &shown, tools);
     let messages: Vec<&RawValue> = read.messages.iter().skip(place.known).map(|raw| &**raw).collect();
     let last = match messages.len() {
         0 => place.parent,
         count => Some(place.first + count as u32 - 1),
     };
-    let sharing = proxy.sharing.as_ref().filter(|_| {
-        let mut conversations = proxy.conversations();
-        !conversations.holds_out(place.id, || Sharing::holds_out(task, &read.messages))
-    });
+    let sharing = proxy
+        .sharing
+        .as_ref()
+        // Of a session that goes over to a task that is held out, nothing more is taught.
+        .filter(|_| {
+            !conversations.holds_out(place.id, || held_out.unwrap_or(false)) && held_out != Some(true)
+        });
     let actor = sharing.map_or(Actor::Student, |sharing| sharing.actor(&place, task, session, episode));
     let teacher = proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.all.first()));
-    let parameters = read.parameters();
     let harness = headers.get("user-agent").and_then(|value| value.to_str().ok());
     let entry = Begin {
         conversation: Cow::Borrowed(&place.name),
@@ -361,7 +360,14 @@ fn begin(
     };
     let line = Entry::Begin(entry).to_line().map_err(|error| error.to_string())?;
     let (told, written) = oneshot::channel();
-    proxy.append(Line { conversation: place.id, bytes: line, written: Some(told), durable: None });
+    proxy.append(Line {
+        conversation: place.id,
+        request: Some(place.request),
+        bytes: line,
+        written: Some(told),
+        durable: None,
+    });
+    drop(conversations);
     let waits = place.waits.clone();
     let turn = Turn {
         proxy: Arc::clone(proxy),
@@ -374,9 +380,11 @@ fn begin(
         ending: Arc::new(Ending::new(sharing.is_some() && actor == Actor::Student)),
         started,
         permit: Some(permit),
+        written,
+        lost: false,
         ended: false,
     };
-    Ok(Begun { turn, waits, written })
+    Ok((turn, waits))
 }
 
 /// The value of one of the proxy's own headers.

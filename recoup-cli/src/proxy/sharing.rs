@@ -1,6 +1,8 @@
 //! Sharing: who acts in a turn, and whom the teacher teaches.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 
 use recoup::importers::recoup_proxy;
 use recoup::interleaving::{Mixing, Seat};
@@ -51,18 +53,41 @@ impl Sharing {
     /// Whether a conversation is about a task that is held out of training: nobody but the student acts in
     /// it, and nothing of it is taught. Which tasks those are follows from their names, or from the goal
     /// where the client names none.
-    pub(super) fn holds_out(task: Option<&str>, messages: &[Cow<'_, RawValue>]) -> bool {
-        let task = match task {
-            Some(name) => Task::named(name, ""),
-            None => Task::from_goal(messages.iter().find_map(|raw| asked(raw)).unwrap_or_default()),
+    ///
+    /// `None` where the request says neither; what the project holds already stays on its side there.
+    pub(super) fn holds_out(
+        project: &Path,
+        task: Option<&str>,
+        messages: &[Cow<'_, RawValue>],
+    ) -> Option<bool> {
+        let goal = messages.iter().find_map(|raw| asked(raw));
+        let task = match (task, goal) {
+            (Some(name), goal) => Task::named(name, goal.unwrap_or_default()),
+            (None, goal) => Task::from_goal(goal?),
         };
-        Store::side_of_new(&task) != Side::Train
+        // A project that cannot be read is no reason to teach what may be held out.
+        Some(side(project, &task).is_none_or(|side| side != Side::Train))
     }
 
     /// What the record says of it.
     pub(super) fn recorded<'a>(&self, teacher: &'a str) -> recoup_proxy::Sharing<'a> {
         recoup_proxy::Sharing { teacher: Cow::Borrowed(teacher), round: self.round, mixing: self.mixing }
     }
+}
+
+thread_local! {
+    /// The project of this thread: many threads ask, and a store is one's own.
+    static STORE: RefCell<Option<(PathBuf, Store)>> = const { RefCell::new(None) };
+}
+
+/// The side of a task in a project; `None` where it cannot be read.
+fn side(project: &Path, task: &Task) -> Option<Side> {
+    STORE.with_borrow_mut(|known| {
+        if known.as_ref().is_none_or(|(path, _)| path != project) {
+            *known = Some((project.to_owned(), Store::open(project).ok()?));
+        }
+        known.as_ref()?.1.side_of_task(task).ok()
+    })
 }
 
 /// The words of a message of the user.
@@ -94,13 +119,18 @@ mod tests {
         let side = |task: Task| Store::side_of_new(&task);
         let goals = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"];
         let mut seen = [false; 2];
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path();
+        Store::create_or_open(store).unwrap();
+        assert_eq!(Sharing::holds_out(store, None, &[]), None);
         for goal in goals {
             let text = format!(r#"{{"role":"user","content":[{{"type":"text","text":"{goal}"}}]}}"#);
             let raw: &serde_json::value::RawValue = serde_json::from_str(&text).unwrap();
-            let out = Sharing::holds_out(None, &[Cow::Borrowed(raw)]);
-            assert_eq!(out, side(Task::from_goal(goal)) != Side::Train, "{goal}");
-            assert_eq!(Sharing::holds_out(Some(goal), &[]), side(Task::named(goal, "")) != Side::Train);
-            seen[usize::from(out)] = true;
+            let out = Sharing::holds_out(store, None, &[Cow::Borrowed(raw)]);
+            assert_eq!(out, Some(side(Task::from_goal(goal)) != Side::Train), "{goal}");
+            let named = Sharing::holds_out(store, Some(goal), &[]);
+            assert_eq!(named, Some(side(Task::named(goal, "")) != Side::Train));
+            seen[usize::from(out == Some(true))] = true;
         }
         assert_eq!(seen, [true; 2]);
     }

@@ -16,7 +16,6 @@ use hyper::{Method, StatusCode};
 use recoup::importers::recoup_proxy::{Api, Entry, Label};
 use recoup::models::Secret;
 use recoup::verdict::{LabelRefusal, RefusalCode};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::Proxy;
@@ -84,19 +83,11 @@ impl Teachers {
         stream: bool,
         label: bool,
     ) -> Option<Vec<u8>> {
-        let body = request.for_model(&teacher.model, stream)?;
         let mut dropped: Vec<&str> = self.without.iter().map(String::as_str).collect();
         if label {
             dropped.extend(NOT_FOR_LABELS);
         }
-        if dropped.iter().all(|key| memchr::memmem::find(&body, key.as_bytes()).is_none()) {
-            return Some(body);
-        }
-        let Ok(Value::Object(mut members)) = serde_json::from_slice(&body) else { return None };
-        for key in dropped {
-            members.shift_remove(key);
-        }
-        serde_json::to_vec(&members).ok()
+        request.for_model(&teacher.model, stream, &dropped)
     }
 }
 
@@ -169,7 +160,13 @@ impl Asking {
             refused,
         };
         let bytes = Entry::Label(label).to_line().unwrap_or_default();
-        self.proxy.append(Line { conversation: self.conversation, bytes, written: None, durable: None });
+        self.proxy.append(Line {
+            conversation: self.conversation,
+            request: Some(self.request),
+            bytes,
+            written: None,
+            durable: None,
+        });
         self.proxy.labels_open.fetch_sub(1, Ordering::Relaxed);
         self.ending.labelled(&self.proxy, !missing);
     }

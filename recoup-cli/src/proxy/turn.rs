@@ -10,11 +10,11 @@ use recoup::importers::recoup_proxy::{Api, End, Entry, Problem};
 use recoup::interleaving::Delivered;
 use recoup::verdict::Actor;
 use serde_json::value::RawValue;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
 use super::Proxy;
 use super::answer::{Answer, NoAnswer};
-use super::conversations::{Durable, Place, Shown};
+use super::conversations::{Durable, Given, Place, Shown};
 use super::fingerprint::{self, Fingerprint};
 use super::journal::Line;
 
@@ -32,6 +32,10 @@ pub(super) struct Turn {
     pub ending: Arc<Ending>,
     pub started: Instant,
     pub permit: Option<OwnedSemaphorePermit>,
+    /// Told once its request is written, or cannot be.
+    pub written: oneshot::Receiver<bool>,
+    /// Whether its request could not be written.
+    pub lost: bool,
     /// Whether it has ended.
     pub ended: bool,
 }
@@ -57,14 +61,24 @@ impl Turn {
             .map(|alternative| alternative.iter().map(|raw| show(self.api, raw)).collect())
             .collect();
         let (durable, state) = watch::channel(Durable::NotYet);
-        let first = {
-            let mut conversations = proxy.conversations();
-            let now = proxy.now_millis();
-            let id = answer.id.as_deref();
-            let first = conversations.answer(self.place.id, self.last, &shown, id, self.scope, now);
-            conversations.wait(self.place.id, state);
-            first
+        let given = Given {
+            last: self.last,
+            first: None,
+            alternatives: &shown,
+            id: answer.id.as_deref(),
+            scope: self.scope,
+            now: proxy.now_millis(),
         };
+        // Held until the line is on its way: the log has the order of its numbers.
+        let mut conversations = proxy.conversations();
+        let lost = self.lost || self.written.try_recv() == Ok(false);
+        if lost {
+            conversations.withdraw(&self.place, self.last);
+        }
+        let first = conversations.answer(self.place.id, &given);
+        if !lost {
+            conversations.wait(self.place.id, first, state);
+        }
         let problem = failure.as_ref().map(|failure| Problem {
             code: failure.code.into(),
             message: Cow::Borrowed(failure.message.as_str()),
@@ -81,10 +95,12 @@ impl Turn {
         };
         proxy.append(Line {
             conversation: self.place.id,
+            request: Some(self.place.request),
             bytes: Entry::End(end).to_line().unwrap_or_default(),
             written: None,
             durable: Some(durable),
         });
+        drop(conversations);
         proxy.metrics.whole.count(self.started.elapsed());
         self.ending.answered(&proxy, failure.is_none().then_some(self.actor));
         if self.actor == Actor::Teacher && failure.is_none() {

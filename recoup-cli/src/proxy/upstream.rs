@@ -93,6 +93,8 @@ pub(super) fn onward(headers: &HeaderMap, replaced: bool, key: Option<&Secret<St
     }
     out.remove(CONTENT_LENGTH);
     out.remove("expect");
+    // A cookie is for this address, if for anything.
+    out.remove(hyper::header::COOKIE);
     out.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if replaced {
         let anthropic = out.contains_key("x-api-key");
@@ -159,6 +161,7 @@ mod tests {
             ("host", "localhost"),
             ("connection", "close, x-hop"),
             ("x-hop", "1"),
+            ("cookie", "a=b"),
             ("content-length", "3"),
             ("accept-encoding", "gzip"),
             ("x-recoup-session", "s"),

@@ -20,6 +20,89 @@ fn streaming(text: &str) -> Vec<u8> {
 }
 
 #[test]
+fn a_project_has_one_proxy_at_a_time() {
+    let bench = Bench::new();
+    let server = counting();
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let second = bench.output(&["proxy", "--port", "0", "--upstream", &server.url(), "--json"]);
+    assert!(!second.status.success());
+    let said = [second.stdout, second.stderr].concat();
+    assert!(String::from_utf8_lossy(&said).contains("project-in-use"), "{}", String::from_utf8_lossy(&said));
+    assert_eq!(proxy.post(PATH, &[], &chat(&[user("hi")])).status, 200);
+    proxy.stop();
+    assert_eq!(runs(&bench).len(), 1);
+}
+
+#[test]
+fn an_error_without_a_body_is_the_upstreams() {
+    let bench = Bench::new();
+    let raw = Fault::Raw { status: 503, headers: "Retry-After: 1".to_owned(), body: String::new() };
+    let server = scripted(vec![raw, Fault::answer("fine")]);
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let history = chat(&[user("hi")]);
+    assert_eq!(proxy.post(PATH, &[], &history).status, 503);
+    assert_eq!(proxy.post(PATH, &[], &history).status, 200);
+    proxy.stop();
+    let runs = runs(&bench);
+    let [run] = &runs[..] else { panic!("{runs:?}") };
+    assert_eq!(run.extra["failed_requests"].to_value()[0]["code"], "upstream-status");
+}
+
+#[test]
+fn entries_that_cannot_be_read_are_counted_and_kept() {
+    let bench = Bench::new();
+    let server = counting();
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let history = [user("hi"), assistant("answer 1"), user("more")];
+    assert_eq!(proxy.post(PATH, &[], &chat(&history[..1])).status, 200);
+    assert_eq!(proxy.post(PATH, &[], &chat(&history)).status, 200);
+    proxy.kill();
+    // The line of the first answer is lost, so the second request goes on from nothing.
+    let journal = || {
+        let files = std::fs::read_dir(bench.path(".recoup/proxy")).unwrap();
+        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        files.retain(|path| path.extension().is_some_and(|kind| kind == "jsonl"));
+        files.sort();
+        files
+    };
+    let file = journal().remove(0);
+    let log = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    std::fs::write(&file, [lines[0], lines[2], lines[3], ""].join("\n")).unwrap();
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url(), "--rest", "1s"]);
+    let begun = std::time::Instant::now();
+    while proxy.metric("recoup_proxy_damaged_total") == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "nothing is said of the damage");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    proxy.stop();
+    assert!(journal().contains(&file), "the journal keeps what the project does not hold");
+}
+
+#[test]
+fn requests_at_once_are_all_kept() {
+    let bench = Bench::new();
+    let server = counting();
+    let proxy = Proxy::start(&bench, &["--upstream", &server.url()]);
+    let named = [("x-recoup-session", "s")];
+    std::thread::scope(|scope| {
+        for name in 0..8 {
+            let proxy = &proxy;
+            scope.spawn(move || {
+                for turn in 0..8 {
+                    let asked = chat(&[user(&format!("{name} {turn}"))]);
+                    assert_eq!(proxy.post(PATH, &named, &asked).status, 200);
+                }
+            });
+        }
+    });
+    proxy.stop();
+    let runs = runs(&bench);
+    let [run] = &runs[..] else { panic!("{}", runs.len()) };
+    assert_eq!(run.nodes.iter().filter(|node| node.occurrence.sampled).count(), 64);
+}
+
+#[test]
 fn an_upstreams_errors_pass_unchanged() {
     let bench = Bench::new();
     let limited = Fault::Raw {

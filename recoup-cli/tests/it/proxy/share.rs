@@ -8,7 +8,7 @@ use recoup::verdict::{Actor, RefusalCode, Side};
 use serde_json::{Value, json};
 
 use super::{Proxy, assistant, chat, counting, labels, runs, scripted, user};
-use crate::bench::Bench;
+use crate::bench::{Bench, chat_line};
 use crate::fault_server::{Fault, FaultServer};
 
 const PATH: &str = "/v1/chat/completions";
@@ -126,6 +126,28 @@ fn a_task_that_is_held_out_is_the_students_alone() {
         assert_eq!(proxy.post(PATH, &[("x-recoup-task", &task)], &chat(&[user("hi")])).status, 200);
     }
     assert_eq!(proxy.stop()["ended"]["pure_student"], 3);
+    assert!(teacher.asked().is_empty());
+}
+
+#[test]
+fn a_goal_that_the_project_holds_out_is_the_students_alone() {
+    let bench = Bench::new();
+    let (student, teacher) = (counting(), teacher());
+    let names: Vec<String> = (0..60).map(|number| format!("desk/{number}")).collect();
+    let lines: String =
+        names.iter().map(|name| chat_line(name, name, None, &format!("did {name}"))).collect();
+    let file = bench.write("runs.jsonl", lines);
+    assert!(bench.output(&["import", file.to_str().unwrap()]).status.success());
+    let store = Store::open(&bench.path(".recoup")).unwrap();
+    // By its words alone it would be taught.
+    let held_out = names.iter().map(|name| format!("solve {name}")).find(|goal| {
+        let task = Task::from_goal(goal.as_str());
+        Store::side_of_new(&task) == Side::Train && store.side_of_task(&task).unwrap() != Side::Train
+    });
+    let flags = ["--upstream", &student.url(), "--teacher", &teacher.model("wise"), "--mode", "shadow"];
+    let proxy = Proxy::start(&bench, &flags);
+    assert_eq!(proxy.post(PATH, &[], &chat(&[user(&held_out.unwrap())])).status, 200);
+    proxy.stop();
     assert!(teacher.asked().is_empty());
 }
 
