@@ -162,10 +162,11 @@ fn find(
     staging.file(part.source.clone(), part.translated);
     for layout in part.layouts {
         let mut records = Records::new(&part.source, layout)?;
+        let is_table = layout == Layout::Table;
         in_order(
             source.options().threads,
             move || records.next_raw(),
-            |item, found| stage(format, item, found),
+            |item, found| stage(format, item, is_table, found),
             |found| match found {
                 Found::Piece(fragment) => staging.add(&fragment),
                 Found::Other(event) => Ok(sink.event(event)?),
@@ -186,7 +187,7 @@ fn unreadable(source: &Source, error: ImportError) -> Result<Quarantine, ImportE
 }
 
 /// Finds the pieces of a record.
-fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, found: &mut Vec<Found>) {
+fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, is_table: bool, found: &mut Vec<Found>) {
     let mut record = match item {
         Ok(record) => record,
         Err(quarantine) => return found.push(Found::Other(Event::Quarantine(quarantine))),
@@ -200,9 +201,8 @@ fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, found: &mut Ve
             return found.push(Found::Other(record.quarantine(&error)));
         }
     }
-    // Rewritten, or put together from a table's cells.
-    let length = record.span.end - record.span.start;
-    let rewritten = !record.losses.is_empty() || record.bytes.len() as u64 != length;
+    // A table's row is put together from its cells, and may have as many bytes as they have.
+    let rewritten = is_table || !record.losses.is_empty();
     // The rewritten text is all that the run will see.
     let reasons = record.losses.iter().map(|reason| Loss::new(format.name(), "json", *reason));
     found.extend(reasons.map(|loss| Found::Other(Event::Loss(loss))));
