@@ -276,11 +276,10 @@ mod tests {
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gz.write_all(&bytes).unwrap();
         let packed = gz.finish().unwrap();
-        let source = |length| Source::from_reader("a", &packed[..length], Arc::default()).unwrap();
+        let cut = Source::from_reader("a", &packed[..packed.len() / 2], Arc::default()).unwrap();
         let mut read = Vec::new();
-        source(packed.len() / 2).open_seekable().unwrap().read_to_end(&mut read).unwrap();
+        cut.open_seekable().unwrap().read_to_end(&mut read).unwrap();
         assert!(read.len() > 1000 && bytes.starts_with(&read), "{}", read.len());
-        assert!(source(12).open_seekable().is_err());
     }
 
     #[test]
