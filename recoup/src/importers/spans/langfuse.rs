@@ -89,8 +89,12 @@ fn find<'r>(whole: &'r RawValue, in_page: bool, pieces: &mut Pieces<'r>) -> Resu
     let mut row = Object::parse(whole, "row")?;
     if !in_page && let Some(page) = row.get("data").and_then(elements) {
         for row in page {
-            if find(row, true, pieces).is_err() {
-                pieces.lost.push(("data[]".to_owned(), "no row"));
+            match find(row, true, pieces) {
+                // Anything else may be mended by rewriting the record.
+                Err(error) if error.code == "wrong-type" => {
+                    pieces.lost.push(("data[]".to_owned(), "no row"));
+                }
+                read => read?,
             }
         }
         return Ok(());

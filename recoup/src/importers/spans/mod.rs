@@ -53,11 +53,12 @@ trait Spans: Sync {
     /// Whether a file is of this format, from its first bytes.
     fn detects(&self, probe: &Probe) -> bool;
 
-    /// How the pieces lie in a file: as its records, unless the format says otherwise.
+    /// How the pieces lie in a file: as its records, unless the format says otherwise. What of the file
+    /// cannot be made records is quarantined.
     ///
     /// # Errors
-    /// When the file cannot be read.
-    fn part(&self, source: &Source) -> Result<Part, ImportError> {
+    /// When the file cannot be read or the sink fails.
+    fn part(&self, source: &Source, _sink: &mut dyn Sink) -> Result<Part, ImportError> {
         let layouts = vec![Probe::read(source)?.layout()];
         Ok(Part { source: source.clone(), layouts, translated: None })
     }
@@ -158,8 +159,9 @@ fn find(
     staging: &mut Staging,
     sink: &mut dyn Sink,
 ) -> Result<(), ImportError> {
-    let part = format.part(source)?;
+    let part = format.part(source, sink)?;
     staging.file(part.source.clone(), part.translated);
+    let is_translated = part.translated.is_some();
     for layout in part.layouts {
         let mut records = Records::new(&part.source, layout)?;
         let is_table = layout == Layout::Table;
@@ -169,6 +171,10 @@ fn find(
             |item, found| stage(format, item, is_table, found),
             |found| match found {
                 Found::Piece(fragment) => staging.add(&fragment),
+                Found::Other(Event::Quarantine(entry)) if is_translated => {
+                    // Its place would be one of the translation.
+                    Ok(sink.event(Event::Quarantine(Quarantine { line: None, span: None, ..entry }))?)
+                }
                 Found::Other(event) => Ok(sink.event(event)?),
             },
         )?;
