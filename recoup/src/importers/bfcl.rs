@@ -55,7 +55,7 @@ impl Importer for Bfcl {
             }
             return Ok(());
         }
-        let scores = score::of(source);
+        let scores = score::of(source, probe.layout());
         let model = score::model(source);
         slice::each(source, probe.layout(), sink, |record, sink| {
             read(record, scores.as_ref(), model.as_deref(), sink)

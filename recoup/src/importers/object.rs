@@ -134,6 +134,19 @@ impl<'a> Object<'a> {
         write_object(taken.into_iter().map(|(name, raw)| (name, raw.get())))
     }
 
+    /// Takes the members whose names begin so, under what follows.
+    pub(super) fn take_under(&mut self, prefix: &str) -> Self {
+        let mut taken = Self::default();
+        self.0.retain(|(name, raw)| match name.strip_prefix(prefix) {
+            Some(short) => {
+                taken.0.push((Cow::Owned(short.to_owned()), *raw));
+                false
+            }
+            None => true,
+        });
+        taken
+    }
+
     /// Names of the members that say something, in source order.
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|(_, value)| value.get() != "null").map(|(name, _)| &**name)

@@ -176,10 +176,10 @@ impl Source {
         open().map_err(|error| ImportError::io(self, error))
     }
 
-    /// The bytes, seekable; a compressed file is unpacked to a temporary one first.
+    /// The bytes, seekable; a compressed file is unpacked to a temporary one first, as far as it can be.
     ///
     /// # Errors
-    /// When the file cannot be opened or unpacked.
+    /// When the file cannot be opened, or nothing of it unpacked.
     pub fn open_seekable(&self) -> Result<Box<dyn ReadSeek>, ImportError> {
         let seekable = || -> io::Result<Box<dyn ReadSeek>> {
             Ok(match &self.backing {
@@ -189,7 +189,11 @@ impl Source {
                 Backing::Compressed(..) | Backing::CompressedSpool(..) => {
                     let mut reader = self.open().map_err(io::Error::other)?;
                     let mut spool = tempfile::tempfile()?;
-                    io::copy(&mut reader, &mut spool)?;
+                    let unpacked = io::copy(&mut reader, &mut spool);
+                    // What stands before the damage counts, as for who reads the file from its start.
+                    if spool.stream_position()? == 0 {
+                        unpacked?;
+                    }
                     spool.seek(SeekFrom::Start(0))?;
                     Box::new(spool)
                 }
@@ -259,6 +263,23 @@ mod tests {
 
     fn text(source: &Source) -> String {
         String::from_utf8(source.read_all(1 << 20).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_compressed_file_that_was_cut_off_gives_what_stands_before() {
+        let mut random = 7u32;
+        let bytes = std::iter::repeat_with(|| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 24) as u8
+        });
+        let bytes: Vec<u8> = bytes.take(100_000).collect();
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&bytes).unwrap();
+        let packed = gz.finish().unwrap();
+        let cut = Source::from_reader("a", &packed[..packed.len() / 2], Arc::default()).unwrap();
+        let mut read = Vec::new();
+        cut.open_seekable().unwrap().read_to_end(&mut read).unwrap();
+        assert!(read.len() > 1000 && bytes.starts_with(&read), "{}", read.len());
     }
 
     #[test]

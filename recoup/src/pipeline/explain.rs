@@ -218,8 +218,11 @@ fn nearest(probe: &Probe, importers: &[&dyn Importer]) -> Vec<Near> {
         .iter()
         .filter_map(|importer| {
             let wants = importer.recognizes();
+            // A key that is named twice counts once.
+            let mut named = BTreeSet::new();
+            let wanted = wants.split('`').skip(1).step_by(2).filter(|key| named.insert(*key));
             let (has, lacks): (Vec<String>, Vec<String>) =
-                wants.split('`').skip(1).step_by(2).map(str::to_owned).partition(|key| keys.contains(&**key));
+                wanted.map(str::to_owned).partition(|key| keys.contains(&**key));
             let wants = wants.to_owned();
             let enough = !has.is_empty() && has.len() * SHARE_LEAST >= has.len() + lacks.len();
             enough.then(|| Near { format: importer.format().to_owned(), wants, has, lacks })

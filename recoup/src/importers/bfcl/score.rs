@@ -1,7 +1,7 @@
 //! The score file of a result file: totals, then one line for each failure. A task that it does not name
 //! passed, as long as its totals agree with its lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
@@ -20,7 +20,7 @@ const ENTRIES_MAX: usize = 100_000;
 /// What a score file says.
 pub(super) struct Scores {
     failures: BTreeMap<String, Failure>,
-    /// Whether there are as many failures as the totals say.
+    /// Whether there are as many failures, and as many results, as the totals say.
     is_whole: bool,
 }
 
@@ -62,12 +62,13 @@ impl Failure {
 
 /// The scores of a result file: beside it, or at the same place beneath `score` as it is beneath
 /// `result`.
-pub(super) fn of(source: &Source) -> Option<Scores> {
+pub(super) fn of(source: &Source, layout: Layout<'_>) -> Option<Scores> {
     let file = counterpart(source, ("result", "_result."), ("score", "_score."))?;
     let mut lines = Records::new(&file, Layout::Lines).ok()?;
     let first = lines.next()?.ok()?.ok()?;
     let mut totals: Object<'_> = first.parse().ok()?;
-    let failed = totals.read::<u64>("total_count")?.checked_sub(totals.read("correct_count")?)?;
+    let total = totals.read::<u64>("total_count")?;
+    let failed = total.checked_sub(totals.read("correct_count")?)?;
     let mut failures = BTreeMap::new();
     let mut is_whole = true;
     for line in lines.take(ENTRIES_MAX) {
@@ -76,7 +77,22 @@ pub(super) fn of(source: &Source) -> Option<Scores> {
         failures.extend(entry);
     }
     is_whole &= failures.len() as u64 == failed;
+    // Only where every task was scored has one passed that is not named.
+    is_whole = is_whole && distinct(source, layout)? == total;
     Some(Scores { failures, is_whole })
+}
+
+/// How many tasks a result file answers.
+fn distinct(source: &Source, layout: Layout<'_>) -> Option<u64> {
+    let mut ids = BTreeSet::new();
+    for record in Records::new(source, layout).ok()? {
+        let mut result: Object<'_> = record.as_ref().ok()?.as_ref().ok()?.parse().ok()?;
+        ids.insert(result.id("id")?);
+        if ids.len() > ENTRIES_MAX {
+            return None;
+        }
+    }
+    Some(ids.len() as u64)
 }
 
 /// The result file of a score file.

@@ -15,6 +15,10 @@ pub(super) struct Staged {
     pub(super) line: u64,
     /// How many equal records stand before it.
     pub(super) ordinal: u64,
+    /// Of a table, the row; see [`crate::importers::RawRecord::row`].
+    pub(super) row: Option<u64>,
+    /// Where its bytes are read again: its place in the file, or in the spool of a table's rows.
+    pub(super) held: ByteSpan,
 }
 
 /// The records so far and what joins them.
@@ -45,9 +49,9 @@ struct Ends {
 
 impl Links {
     /// Takes a record in.
-    pub(super) fn add(&mut self, (span, line, ordinal): (ByteSpan, u64, u64), exchange: &Exchange<'_>) {
+    pub(super) fn add(&mut self, staged: Staged, exchange: &Exchange<'_>) {
         let record = self.staged.len();
-        self.staged.push(Staged { span, line, ordinal });
+        self.staged.push(staged);
         self.joined.push(record);
         if exchange.alone {
             return;
@@ -131,7 +135,7 @@ fn longer<'c>(context: &'c [Hash], exchange: &Exchange<'_>) -> &'c [Hash] {
 
 #[cfg(test)]
 mod tests {
-    use super::{ByteSpan, Exchange, Links};
+    use super::{ByteSpan, Exchange, Links, Staged};
     use crate::trajectory::{Node, Part, Role};
 
     /// Each record is `context>answer`, a letter a message; the runs as lists of records.
@@ -144,9 +148,9 @@ mod tests {
             let nodes = |text: &str| text.chars().map(|letter| node(role(letter))(letter)).collect();
             let exchange = Exchange { context: nodes(context), answer: nodes(answer), ..Exchange::default() };
             let span = ByteSpan { start: index as u64, end: index as u64 + 1 };
-            links.add((span, 1, 0), &exchange);
+            links.add(Staged { span, line: 1, ordinal: 0, row: None, held: span }, &exchange);
         }
-        let starts = |group: Vec<super::Staged>| group.iter().map(|staged| staged.span.start).collect();
+        let starts = |group: Vec<Staged>| group.iter().map(|staged| staged.span.start).collect();
         links.groups().into_iter().map(starts).collect()
     }
 

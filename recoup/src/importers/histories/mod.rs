@@ -16,7 +16,7 @@ mod fingerprint;
 mod links;
 mod tree;
 
-use std::io::SeekFrom;
+use std::io::{Seek as _, SeekFrom, Write as _};
 
 use serde_json::value::RawValue;
 
@@ -31,7 +31,7 @@ use super::slice::{Joined, RawRecord, Records};
 use super::source::ReadSeek;
 use super::value::{is_array, is_object};
 use super::{Event, ImportError, Layout, Probe, RecordError, Sink, Source};
-use crate::warning::ByteSpan;
+use crate::warning::{ByteSpan, Loss};
 
 /// Reads one record.
 pub(super) type Reader<'r> = &'r dyn for<'a> Fn(&'a RawRecord) -> Result<Exchange<'a>, RecordError>;
@@ -98,24 +98,47 @@ pub(super) fn import(
 ) -> Result<(), ImportError> {
     let mut links = Links::default();
     let mut records = Records::new(source, layout)?;
+    let failed = |error| ImportError::io(source, error);
+    let mut spool = match layout {
+        Layout::Table => Some(tempfile::tempfile().map_err(failed)?),
+        _ => None,
+    };
     while let Some(item) = records.next_raw() {
         match item? {
             Ok(mut record) => {
-                let span = (record.span, record.line, record.ordinal);
+                let held = match &mut spool {
+                    Some(spool) => hold(spool, &record.bytes).map_err(failed)?,
+                    None => record.span,
+                };
+                let RawRecord { span, line, ordinal, row, .. } = record;
+                for loss in std::mem::take(&mut record.losses) {
+                    // Of a table's cells; the bytes that are read again no longer say it.
+                    sink.loss(Loss::new(format, "row", loss))?;
+                }
                 record.rewrite();
                 record.attempt(sink, |record, _| {
-                    links.add(span, &read(record)?);
+                    links.add(Staged { span, line, ordinal, row, held }, &read(record)?);
                     Ok(())
                 })?;
             }
             Err(quarantine) => sink.event(Event::Quarantine(quarantine))?,
         }
     }
-    let mut file = source.open_seekable()?;
+    let mut file: Box<dyn ReadSeek> = match spool {
+        Some(spool) => Box::new(spool),
+        None => source.open_seekable()?,
+    };
     for group in links.groups() {
         run(source, &mut *file, &group, format, sink, read)?;
     }
     Ok(())
+}
+
+/// Keeps the bytes of a table's row, which stand in no file; returns their place.
+fn hold(spool: &mut std::fs::File, bytes: &[u8]) -> std::io::Result<ByteSpan> {
+    let start = spool.stream_position()?;
+    spool.write_all(bytes)?;
+    Ok(ByteSpan { start, end: start + bytes.len() as u64 })
 }
 
 /// Reads the records of one run again and hands it on.
@@ -131,9 +154,9 @@ fn run(
     let mut joined: Option<Joined> = None;
     let mut native = None;
     for (number, staged) in group.iter().enumerate() {
-        let bytes = bytes(file, staged.span).map_err(|error| ImportError::io(source, error))?;
+        let bytes = bytes(file, staged.held).map_err(|error| ImportError::io(source, error))?;
         let mut record = RawRecord::at(source, bytes, staged.span.start, staged.line);
-        record.ordinal = staged.ordinal;
+        (record.ordinal, record.row, record.span) = (staged.ordinal, staged.row, staged.span);
         record.hash();
         record.rewrite();
         let is_last = number + 1 == group.len();
@@ -151,7 +174,8 @@ fn run(
         })?;
         joined.get_or_insert_with(|| Joined::new(&record)).add(&record);
     }
-    let Some(joined) = joined else { return Ok(()) };
+    // A run none of whose records could be read again is none.
+    let Some(joined) = joined.filter(|_| native.is_some()) else { return Ok(()) };
     let (run, losses) = tree.finish();
     for loss in losses {
         sink.loss(loss)?;
@@ -180,8 +204,11 @@ mod tests {
     ];
 
     fn runs(lines: &[&str]) -> Vec<Sealed> {
-        let text = lines.join("\n");
-        let source = Source::from_bytes("log.jsonl", text.into_bytes(), Arc::default());
+        read("log.jsonl", lines.join("\n"))
+    }
+
+    fn read(name: &str, text: String) -> Vec<Sealed> {
+        let source = Source::from_bytes(name, text.into_bytes(), Arc::default());
         let mut events: Vec<Event> = Vec::new();
         detect(&source).unwrap().unwrap().import(&source, &mut events).unwrap();
         let sealed = |event| match event {
@@ -201,6 +228,21 @@ mod tests {
         assert_eq!(whole.bodies[..5], short.bodies);
         assert_eq!((short.step_count, whole.step_count), (2, 3));
         assert_eq!(whole.head.outcome().status, Status::Success);
+    }
+
+    #[test]
+    fn a_table_of_requests_holds_the_runs_that_lines_hold() {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let rows = LOG[..2].iter().map(|line| {
+            let (request, response) = line.split_once(",\"response\":").unwrap();
+            let request = request.strip_prefix("{\"request\":").unwrap();
+            format!("{},{}\n", quoted(request), quoted(response.strip_suffix('}').unwrap()))
+        });
+        let table = format!("request,response\n{}", rows.collect::<String>());
+        let (table, lines) = (read("log.csv", table), runs(&LOG[..2]));
+        let ([table], [lines]) = (table.as_slice(), lines.as_slice()) else { panic!("{table:?} {lines:?}") };
+        assert_eq!(table.bodies, lines.bodies);
+        assert_eq!(table.head.source.span.map(|span| span.start), Some(17));
     }
 
     #[test]

@@ -39,15 +39,8 @@ impl Source {
     /// The other files of this one's folder whose names have the ending, by name, and whether there are more
     /// than `most`; none where this source has no folder.
     pub fn beside(&self, ending: &str, most: usize) -> (Vec<Self>, bool) {
-        let folder = self.root.as_ref().and_then(|(_, folder)| {
-            let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            shown.read_dir().ok()
-        });
-        let names =
-            folder.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> =
-            names.filter(|name| name.ends_with(ending) && !name.starts_with('.')).collect();
-        names.sort_unstable();
+        let mut names = self.names_beside().unwrap_or_default();
+        names.retain(|name| name.ends_with(ending) && !name.starts_with('.'));
         let others = names.iter().filter_map(|name| self.sibling(name).ok());
         let mut others: Vec<Self> = others.filter(|other| other.uri != self.uri).take(most + 1).collect();
         let more = others.len() > most;
@@ -84,6 +77,8 @@ impl Source {
     /// In words, when this source has no folder or it cannot be read.
     pub fn names_beside(&self) -> Result<Vec<String>, String> {
         let (_, folder) = self.root.as_ref().ok_or("the source has no folder")?;
+        // A file that was named without a folder.
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let entries = std::fs::read_dir(folder).map_err(|error| error.to_string())?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut names: Vec<String> = names.collect();
@@ -143,6 +138,8 @@ mod tests {
         }
         assert!(source.sibling_above(1, "secret").is_err(), "above the imported folder");
         assert_eq!(source.names_beside().unwrap(), ["a.traj", "b.traj", "link", "report.json"]);
+        let bare = Source::from_path("a".to_owned(), "a".into(), Some("".into()), Arc::default());
+        assert!(bare.names_beside().unwrap().contains(&"Cargo.toml".to_owned()), "the current folder");
         let root = folder.path().to_path_buf();
         let path = inner.join("a.traj");
         let source = Source::from_path("in/runs/a.traj".to_owned(), path, Some(root), Arc::default());

@@ -65,11 +65,12 @@ struct Said {
 /// Follows every model call.
 fn follow(talk: &mut Conversation, trace: &mut Trace<'_>, places: &[Place]) -> Vec<Said> {
     let mut answers = Vec::new();
+    let mut offered = BTreeSet::new();
     for (index, place) in places.iter().enumerate() {
         let agent = agent_of(&trace.spans, index, place);
         let Some(span) = trace.spans.get_mut(index).filter(|span| span.kind == Kind::Model) else { continue };
         for tool in std::mem::take(&mut span.tools) {
-            if talk.run.tool(&tool.name).is_none() {
+            if offered.insert(tool.name.clone()) {
                 talk.run.tools.push(tool);
             }
         }

@@ -17,6 +17,9 @@ const DEPTH_MAX: usize = 32;
 /// Names that flattening makes of one span at most.
 const NAMES_MAX: usize = 100_000;
 
+/// Bytes of a name below which nothing more is flattened: every leaf repeats the names above it.
+const NAME_BYTES_MAX: usize = 1024;
+
 /// Attributes by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attributes<'a>(BTreeMap<Cow<'a, str>, Cow<'a, RawValue>>);
@@ -57,7 +60,8 @@ impl<'a> Attributes<'a> {
     }
 
     fn flatten(&mut self, name: String, raw: &'a RawValue, depth: usize) {
-        let inner: Option<Vec<(String, &'a RawValue)>> = if depth >= DEPTH_MAX || self.0.len() > NAMES_MAX {
+        let is_full = depth >= DEPTH_MAX || self.0.len() > NAMES_MAX || name.len() > NAME_BYTES_MAX;
+        let inner: Option<Vec<(String, &'a RawValue)>> = if is_full {
             None
         } else if is_object(raw) {
             Object::of(raw).map(|object| object.members().into_iter().collect())
@@ -234,6 +238,14 @@ mod tests {
         .unwrap();
         let attributes = Attributes::from_otlp(&raw).unwrap();
         assert_eq!(attributes.to_object(), r#"{"i":-7,"l":[true,0.5],"o":{"a":[]},"s":"x"}"#);
+    }
+
+    #[test]
+    fn a_long_name_is_not_repeated_for_every_leaf() {
+        let name = "n".repeat(super::NAME_BYTES_MAX + 1);
+        let text = format!(r#"{{"{name}":{{"a":1,"b":2}}}}"#);
+        let flat = Attributes::flattened(serde_json::from_str::<Object<'_>>(&text).unwrap());
+        assert_eq!(flat.to_object(), text);
     }
 
     #[test]

@@ -98,7 +98,12 @@ impl Conversation {
             })
         });
         let nodes = nodes.unwrap_or_default();
-        let answer = self.answer(nodes, at, agent, span, lost);
+        let is_whole = nodes.iter().any(|node| node.role != Role::Assistant);
+        let answer = if is_whole {
+            self.whole(nodes, at, agent, span, lost)
+        } else {
+            self.answer(nodes, at, agent, span, lost)
+        };
         if let (Some(response), Answer::At(node) | Answer::Again(node)) = (&span.response, answer) {
             self.responses.insert(response.clone(), node);
         }
@@ -176,6 +181,51 @@ impl Conversation {
             node.occurrence.at = speaker.time.map(|time| time.as_str().to_owned());
         }
         self.push(node, key)
+    }
+
+    /// An output that is a conversation: its messages one after the other, from the start where it repeats
+    /// the request. What the call cost is its last answer's.
+    fn whole(
+        &mut self,
+        nodes: Vec<Node>,
+        mut at: Option<usize>,
+        agent: &str,
+        span: &mut Span<'_>,
+        lost: &mut Vec<(String, &'static str)>,
+    ) -> Answer {
+        if nodes.first().is_some_and(|first| self.find(&(None, essence(first)), first).is_some()) {
+            at = None;
+        }
+        let said = |node: &Node| node.role == Role::Assistant && !node.parts.is_empty();
+        let last = nodes.iter().rposition(said);
+        let (call, rest, error) =
+            (std::mem::take(&mut span.call), std::mem::take(&mut span.rest), span.error.take());
+        let (start, dialect) = (span.start.clone(), span.dialect);
+        let speaker = Speaker { role: Role::Assistant, agent, time: start.as_ref(), dialect };
+        let mut own = Some((call, rest, error));
+        let mut answer = Answer::None;
+        for (index, node) in nodes.into_iter().enumerate() {
+            if Some(index) == last {
+                (span.call, span.rest, span.error) = own.take().unwrap_or_default();
+            }
+            let known = self.find(&(at, essence(&node)), &node);
+            if said(&node) && (known.is_none() || Some(index) == last) {
+                answer = self.answer(vec![node], at, agent, span, lost);
+                if let Answer::At(node) | Answer::Again(node) = answer {
+                    at = Some(node);
+                }
+            } else if !node.parts.is_empty() {
+                at = Some(self.step(node, at, &speaker));
+            }
+        }
+        match own {
+            // Nobody answers in it.
+            Some(own) => {
+                (span.call, span.rest, span.error) = own;
+                self.answer(Vec::new(), at, agent, span, lost)
+            }
+            None => answer,
+        }
     }
 
     /// The answer of a model call after its request.

@@ -62,6 +62,8 @@ fn kind(attributes: &mut Attributes<'_>, name: &str) -> Kind {
         Some("chat" | "text_completion" | "generate_content" | "completion") => Kind::Model,
         Some("execute_tool" | "tool") => Kind::Tool,
         Some("invoke_agent" | "agent") => Kind::Agent,
+        // They name a model, and nobody speaks.
+        Some(other @ ("embeddings" | "embedding" | "rerank" | "retrieval")) => Kind::Other(other.to_owned()),
         _ if attributes.has("gen_ai.request.model") && !attributes.has("gen_ai.agent.name") => Kind::Model,
         Some(other) => Kind::Other(other.to_owned()),
         None => Kind::Unknown,

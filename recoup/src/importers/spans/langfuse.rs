@@ -21,6 +21,9 @@ use crate::trajectory::Usage;
 /// Langfuse's exports.
 pub(in crate::importers) struct Langfuse;
 
+/// Rows that stand in each other and are read: a score in an observation in a trace, and one to spare.
+const DEPTH_MAX: usize = 4;
+
 /// Columns that tell a file of observations, of traces, of scores.
 const ROWS: [&[&str]; 3] = [
     &["trace_id", "start_time", "type", "parent_observation_id"],
@@ -73,18 +76,28 @@ impl Spans for Langfuse {
 
     fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
         let whole: &RawValue = record.parse()?;
-        find(whole, pieces)
+        find(whole, false, pieces)
     }
 
     fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
-        row(Object::parse(piece, "row")?, trace)
+        row(Object::parse(piece, "row")?, 0, trace)
     }
 }
 
-fn find<'r>(whole: &'r RawValue, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
+/// Notes a row, or the rows of a page; a page holds no other pages, and a bad row of it costs only itself.
+fn find<'r>(whole: &'r RawValue, in_page: bool, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
     let mut row = Object::parse(whole, "row")?;
-    if let Some(page) = row.get("data").and_then(elements) {
-        return page.into_iter().try_for_each(|row| find(row, pieces));
+    if !in_page && let Some(page) = row.get("data").and_then(elements) {
+        for row in page {
+            match find(row, true, pieces) {
+                // Anything else may be mended by rewriting the record.
+                Err(error) if error.code == "wrong-type" => {
+                    pieces.lost.push(("data[]".to_owned(), "no row"));
+                }
+                read => read?,
+            }
+        }
+        return Ok(());
     }
     let trace = row.object("trace");
     let id =
@@ -97,11 +110,14 @@ fn find<'r>(whole: &'r RawValue, pieces: &mut Pieces<'r>) -> Result<(), RecordEr
     Ok(())
 }
 
-/// Reads a row, whatever it is of.
-fn row<'a>(mut fields: Object<'a>, trace: &mut Trace<'a>) -> Result<(), RecordError> {
+/// Reads a row, whatever it is of, `depth` rows below the record's own.
+fn row<'a>(mut fields: Object<'a>, depth: usize, trace: &mut Trace<'a>) -> Result<(), RecordError> {
+    if depth > DEPTH_MAX {
+        return Err(RecordError::new("too-deep", "rows within rows deeper than a trace nests them"));
+    }
     let inner = fields.object("trace");
     if inner.has("id") {
-        row(inner, trace)?;
+        row(inner, depth + 1, trace)?;
         fields.take("id");
     }
     let observations = fields.list("observations").unwrap_or_default();
@@ -110,7 +126,7 @@ fn row<'a>(mut fields: Object<'a>, trace: &mut Trace<'a>) -> Result<(), RecordEr
     for raw in observations.into_iter().chain(scores) {
         // The older API names a trace's scores only.
         if is_object(raw) {
-            row(Object::parse(raw, "row")?, trace)?;
+            row(Object::parse(raw, "row")?, depth + 1, trace)?;
         }
     }
     let mut columns = Attributes::default();
@@ -307,4 +323,40 @@ fn score(mut columns: Attributes<'_>, trace: &mut Trace<'_>) {
     let span = columns.text("observation_id");
     let reason = columns.text("comment");
     trace.scores.push(Score { name, span, value, reason, native });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::Langfuse;
+    use crate::importers::{Event, Importer as _, Source};
+
+    fn read(text: String) -> (usize, Vec<String>) {
+        let source = Source::from_bytes("page.json", text.into_bytes(), Arc::default());
+        let mut events: Vec<Event> = Vec::new();
+        Langfuse.import(&source, &mut events).unwrap();
+        let runs = events.iter().filter(|event| matches!(event, Event::Trajectory(_))).count();
+        let codes = events.into_iter().filter_map(|event| match event {
+            Event::Quarantine(entry) => Some(entry.code),
+            _ => None,
+        });
+        (runs, codes.collect())
+    }
+
+    #[test]
+    fn rows_within_rows_end() {
+        let nested = |key: &str, count: usize, close: &str| {
+            format!("{}{{}}{}", format!(r#"{{"id":"t","{key}":"#).repeat(count), close.repeat(count))
+        };
+        assert_eq!(read(nested("trace", 100, "}")).1, ["too-deep"]);
+        let pages = format!("{}{}", r#"{"data":["#.repeat(60), "]}".repeat(60));
+        assert_eq!(read(pages), (0, Vec::new()));
+    }
+
+    #[test]
+    fn a_page_keeps_its_other_rows() {
+        let row = r#"{"id":"a","traceId":"t","type":"GENERATION","name":"n","startTime":"2026-03-01T10:00:00Z","parentObservationId":null,"input":"hi","output":"ho"}"#;
+        assert_eq!(read(format!(r#"{{"data":[7,{row}]}}"#)), (1, Vec::new()));
+    }
 }

@@ -26,7 +26,7 @@ impl Spans for LangSmith {
     }
 
     fn phrase(&self) -> &'static str {
-        "rows of runs with `run_type`, `trace_id` and `dotted_order`"
+        "rows of runs with `id`, `trace_id`, `run_type` and `inputs`"
     }
 
     fn detects(&self, probe: &Probe) -> bool {

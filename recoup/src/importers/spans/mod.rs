@@ -53,11 +53,12 @@ trait Spans: Sync {
     /// Whether a file is of this format, from its first bytes.
     fn detects(&self, probe: &Probe) -> bool;
 
-    /// How the pieces lie in a file: as its records, unless the format says otherwise.
+    /// How the pieces lie in a file: as its records, unless the format says otherwise. What of the file
+    /// cannot be made records is quarantined.
     ///
     /// # Errors
-    /// When the file cannot be read.
-    fn part(&self, source: &Source) -> Result<Part, ImportError> {
+    /// When the file cannot be read or the sink fails.
+    fn part(&self, source: &Source, _sink: &mut dyn Sink) -> Result<Part, ImportError> {
         let layouts = vec![Probe::read(source)?.layout()];
         Ok(Part { source: source.clone(), layouts, translated: None })
     }
@@ -158,16 +159,22 @@ fn find(
     staging: &mut Staging,
     sink: &mut dyn Sink,
 ) -> Result<(), ImportError> {
-    let part = format.part(source)?;
+    let part = format.part(source, sink)?;
     staging.file(part.source.clone(), part.translated);
+    let is_translated = part.translated.is_some();
     for layout in part.layouts {
         let mut records = Records::new(&part.source, layout)?;
+        let is_table = layout == Layout::Table;
         in_order(
             source.options().threads,
             move || records.next_raw(),
-            |item, found| stage(format, item, found),
+            |item, found| stage(format, item, is_table, found),
             |found| match found {
                 Found::Piece(fragment) => staging.add(&fragment),
+                Found::Other(Event::Quarantine(entry)) if is_translated => {
+                    // Its place would be one of the translation.
+                    Ok(sink.event(Event::Quarantine(Quarantine { line: None, span: None, ..entry }))?)
+                }
                 Found::Other(event) => Ok(sink.event(event)?),
             },
         )?;
@@ -186,7 +193,7 @@ fn unreadable(source: &Source, error: ImportError) -> Result<Quarantine, ImportE
 }
 
 /// Finds the pieces of a record.
-fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, found: &mut Vec<Found>) {
+fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, is_table: bool, found: &mut Vec<Found>) {
     let mut record = match item {
         Ok(record) => record,
         Err(quarantine) => return found.push(Found::Other(Event::Quarantine(quarantine))),
@@ -200,9 +207,8 @@ fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, found: &mut Ve
             return found.push(Found::Other(record.quarantine(&error)));
         }
     }
-    // Rewritten, or put together from a table's cells.
-    let length = record.span.end - record.span.start;
-    let rewritten = !record.losses.is_empty() || record.bytes.len() as u64 != length;
+    // A table's row is put together from its cells, and may have as many bytes as they have.
+    let rewritten = is_table || !record.losses.is_empty();
     // The rewritten text is all that the run will see.
     let reasons = record.losses.iter().map(|reason| Loss::new(format.name(), "json", *reason));
     found.extend(reasons.map(|loss| Found::Other(Event::Loss(loss))));

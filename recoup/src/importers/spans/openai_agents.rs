@@ -8,8 +8,8 @@ use super::span::{Kind, Span, Trace};
 use super::time::Time;
 use super::{Piece, Pieces, Spans};
 use crate::importers::dialect::usage;
-use crate::importers::object::{Object, missing};
-use crate::importers::value::{elements, json_object};
+use crate::importers::object::Object;
+use crate::importers::value::{elements, is_object, json_object};
 use crate::importers::{Outline, Probe, RawRecord, RecordError};
 use crate::json::Json;
 
@@ -39,8 +39,15 @@ impl Spans for OpenAiAgents {
         let whole: &RawValue = record.parse()?;
         let sent = Object::parse(whole, "item")?.get("data").and_then(elements);
         for body in sent.unwrap_or_else(|| vec![whole]) {
+            if !is_object(body) {
+                pieces.lost.push(("data[]".to_owned(), "no item"));
+                continue;
+            }
             let mut item = Object::parse(body, "item")?;
-            let run = item.text("trace_id").or_else(|| item.text("id")).ok_or_else(|| missing("trace_id"))?;
+            let Some(run) = item.text("trace_id").or_else(|| item.text("id")) else {
+                pieces.lost.push(("trace_id".to_owned(), "an item of no trace"));
+                continue;
+            };
             pieces.pieces.push(Piece { run, body, context: None });
         }
         Ok(())

@@ -17,9 +17,9 @@ use super::protobuf;
 use super::span::{Kind, Span, Trace};
 use super::time::Time;
 use super::{Part, Piece, Pieces, Spans};
-use crate::importers::object::Object;
+use crate::importers::object::{Object, missing};
 use crate::importers::value::{json_object, text, value};
-use crate::importers::{ImportError, Layout, Outline, Probe, RawRecord, RecordError, Shape, Source};
+use crate::importers::{ImportError, Layout, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source};
 use crate::json::Json;
 
 /// OpenTelemetry files with the semantic conventions for generative AI.
@@ -31,6 +31,9 @@ pub(in crate::importers) struct OpenInference;
 /// Keys under which OTLP holds spans and log records, in protobuf's JSON and in field names.
 const BATCHES: [&[&str]; 4] =
     [&["resourceSpans"], &["resource_spans"], &["resourceLogs"], &["resource_logs"]];
+
+/// Members of one resource's part of a batch.
+const SCOPES: [&str; 3] = ["resource", "scopeSpans", "scopeLogs"];
 
 fn is_spans(probe: &Probe) -> bool {
     probe.records().iter().any(|record| is_batch(record) || is_row(record))
@@ -48,10 +51,10 @@ fn is_row(record: &Outline) -> bool {
 }
 
 /// How the pieces lie in a file.
-fn part(source: &Source) -> Result<Part, ImportError> {
+fn part(source: &Source, sink: &mut dyn Sink) -> Result<Part, ImportError> {
     let probe = Probe::read(source)?;
     if let Some(framing) = protobuf::framing(&probe.head) {
-        let (source, size) = protobuf::translate(source, framing)?;
+        let (source, size) = protobuf::translate(source, framing, sink)?;
         return Ok(Part { source, layouts: vec![Layout::Lines], translated: Some(size) });
     }
     // One batch may be the whole file: its members are the records then.
@@ -137,8 +140,8 @@ impl Spans for OtelGenAi {
         is_spans(probe)
     }
 
-    fn part(&self, source: &Source) -> Result<Part, ImportError> {
-        part(source)
+    fn part(&self, source: &Source, sink: &mut dyn Sink) -> Result<Part, ImportError> {
+        part(source, sink)
     }
 
     fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
@@ -163,8 +166,8 @@ impl Spans for OpenInference {
         memchr::memmem::find(&probe.head, b"openinference").is_some() && is_spans(probe)
     }
 
-    fn part(&self, source: &Source) -> Result<Part, ImportError> {
-        part(source)
+    fn part(&self, source: &Source, sink: &mut dyn Sink) -> Result<Part, ImportError> {
+        part(source, sink)
     }
 
     fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
@@ -183,9 +186,12 @@ fn find<'r>(record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), Record
         if resource.scopes.is_empty() {
             // A batch without content is none of a row's business.
             if memchr::memmem::find(&record.bytes, b"trace_id").is_some() {
-                piece(record.parse()?, None, pieces)?;
+                return piece(record.parse()?, None, pieces);
             }
-            return Ok(());
+            let fields: Object<'r> = record.parse()?;
+            let is_empty =
+                BATCHES.iter().flat_map(|path| path.iter()).chain(&SCOPES).any(|key| fields.has(key));
+            return if is_empty { Ok(()) } else { Err(missing("resourceSpans")) };
         }
         return from_resource(&resource, pieces);
     }
@@ -198,7 +204,12 @@ fn from_resource<'r>(resource: &Resource<'r>, pieces: &mut Pieces<'r>) -> Result
         let named = named.into_iter().filter_map(|(name, raw)| Some((name, raw?.get())));
         let context: Arc<str> = crate::importers::value::write_object(named).into();
         for raw in &scope.pieces {
-            piece(raw, Some(context.clone()), pieces)?;
+            match piece(raw, Some(context.clone()), pieces) {
+                Err(error) if error.code == "wrong-type" => {
+                    pieces.lost.push(("spans[]".to_owned(), "no span or log record"));
+                }
+                read => read?,
+            }
         }
     }
     Ok(())
@@ -294,7 +305,7 @@ pub(super) fn place<'a>(fields: &mut Object<'a>, span: &mut Span<'a>) -> Result<
     let mut context = fields.object("context");
     let mut first = |names: &[&str]| names.iter().find_map(|name| fields.text(name));
     let id = first(&["spanId", "span_id", "context.span_id"]).or_else(|| context.text("span_id"));
-    span.id = id.ok_or_else(|| crate::importers::object::missing("spanId"))?;
+    span.id = id.ok_or_else(|| missing("spanId"))?;
     let parent = first(&["parentSpanId", "parent_span_id", "parent_id"]);
     span.parent = parent.filter(|parent| !parent.is_empty());
     span.name = first(&["name"]).unwrap_or_default();
@@ -315,17 +326,7 @@ pub(super) fn place<'a>(fields: &mut Object<'a>, span: &mut Span<'a>) -> Result<
         _ => Attributes::flattened(fields.object("attributes")),
     };
     // Columns of a data frame: the attributes' names behind a prefix.
-    let columns: Vec<String> =
-        fields.keys().filter(|name| name.starts_with("attributes.")).map(str::to_owned).collect();
-    if !columns.is_empty() {
-        let mut flat = Object::default();
-        for name in columns {
-            if let (Some(raw), Some(short)) = (fields.take(&name), name.strip_prefix("attributes.")) {
-                flat.push(Cow::Owned(short.to_owned()), raw);
-            }
-        }
-        attributes.absorb(Attributes::flattened(flat));
-    }
+    attributes.absorb(Attributes::flattened(fields.take_under("attributes.")));
     if let Some(kind) = fields.text("span_kind").filter(|kind| kind != "UNKNOWN")
         && !attributes.has("openinference.span.kind")
         && let Some(kind) = super::span::made(Json::string(&kind).as_str().to_owned())

@@ -9,7 +9,8 @@ use std::io::{self, BufReader, Read, Write as _};
 
 use crate::canonical::write_string;
 use crate::id::hexadecimal;
-use crate::importers::{ImportError, Source};
+use crate::importers::{Event, ImportError, Sink, Source};
+use crate::warning::{ByteSpan, Quarantine};
 
 /// Nesting of values that is followed.
 const DEPTH_MAX: usize = 64;
@@ -274,51 +275,65 @@ fn is_log_record(bytes: &[u8]) -> bool {
     false
 }
 
-/// The file as OTLP's JSON, one batch of a resource a line, in a temporary file; and the file's size.
+/// The file as OTLP's JSON, one batch of a resource a line, in a temporary file; and the file's size. A
+/// message that is none is quarantined; where its length is none, so is the rest of the file.
 ///
 /// # Errors
-/// When it cannot be read, or a message of it is none.
-pub(super) fn translate(source: &Source, framing: Framing) -> Result<(Source, u64), ImportError> {
+/// When the file cannot be read or the sink fails.
+pub(super) fn translate(
+    source: &Source,
+    framing: Framing,
+    sink: &mut dyn Sink,
+) -> Result<(Source, u64), ImportError> {
     let mut reader = Counted { reader: BufReader::new(source.open()?), count: 0 };
     let failed = |error: io::Error| ImportError::io(source, error);
     let mut spool = tempfile::tempfile().map_err(failed)?;
     let mut writer = io::BufWriter::new(&mut spool);
     let limit = source.options().record_bytes_max;
-    let broken = |at: u64, reason: &str| ImportError::Unreadable {
-        uri: source.uri().to_owned(),
-        code: "invalid-protobuf",
-        reason: format!("{reason} at byte {at}"),
-    };
     loop {
-        let at = reader.count;
-        let length = match framing {
-            Framing::Bare => {
-                let Some(tag) = reader.varint().map_err(failed)? else { break };
-                if tag & 7 != 2 {
-                    return Err(broken(at, "no batch of spans"));
-                }
-                reader.varint().map_err(failed)?
-            }
-            Framing::Varint => match reader.varint().map_err(failed)? {
-                None => break,
-                length => length,
-            },
-            Framing::FourBytes => match reader.four_bytes().map_err(failed)? {
-                None => break,
-                length => length,
-            },
+        let start = reader.count;
+        let problem = |code: &str, reason: &str, end: u64| {
+            Event::Quarantine(Quarantine {
+                uri: source.uri().to_owned(),
+                line: None,
+                span: Some(ByteSpan { start, end }),
+                code: code.to_owned(),
+                reason: reason.to_owned(),
+            })
         };
-        let length = length.filter(|length| *length <= limit);
-        let length = length.ok_or_else(|| broken(at, "a message larger than a record may be"))?;
+        let length = match reader.length(framing).map_err(failed)? {
+            Length::End => break,
+            Length::Bytes(length) => length,
+            Length::Cut => {
+                sink.event(problem("truncated", "the file ends inside a message's length", reader.count))?;
+                break;
+            }
+            Length::Broken => {
+                io::copy(&mut reader, &mut io::sink()).map_err(failed)?;
+                sink.event(problem("invalid-protobuf", "from here on no messages of OTLP", reader.count))?;
+                break;
+            }
+        };
         let mut bytes = Vec::new();
-        (&mut reader).take(length).read_to_end(&mut bytes).map_err(failed)?;
-        if (bytes.len() as u64) < length {
-            // What stands before the cut is imported; the cut is said by a line that is no JSON.
-            writer.write_all(b"{\"resourceSpans\":[\n").map_err(failed)?;
+        let head = reader.count;
+        (&mut reader).take(length.min(limit)).read_to_end(&mut bytes).map_err(failed)?;
+        if length > limit {
+            io::copy(&mut (&mut reader).take(length - limit), &mut io::sink()).map_err(failed)?;
+        }
+        if reader.count - head < length {
+            sink.event(problem("truncated", "the file ends inside a message", reader.count))?;
             break;
         }
+        if length > limit {
+            let reason = format!("a message of more than {limit} bytes; raise `--max-record` to read it");
+            sink.event(problem("too-large", &reason, reader.count))?;
+            continue;
+        }
         let line = if framing == Framing::Bare { resource(&bytes) } else { batch(&bytes) };
-        let line = line.map_err(|()| broken(at, "no message of OTLP"))?;
+        let Ok(line) = line else {
+            sink.event(problem("invalid-protobuf", "no message of OTLP", reader.count))?;
+            continue;
+        };
         writer.write_all(line.as_bytes()).and_then(|()| writer.write_all(b"\n")).map_err(failed)?;
     }
     writer.flush().map_err(failed)?;
@@ -371,38 +386,67 @@ impl<R: Read> Read for Counted<R> {
 }
 
 impl<R: Read> Counted<R> {
-    /// The next number; `None` at the end.
-    fn varint(&mut self) -> io::Result<Option<u64>> {
+    /// How long the next message is.
+    fn length(&mut self, framing: Framing) -> io::Result<Length> {
+        match framing {
+            Framing::Bare => match self.varint()? {
+                Length::Bytes(tag) if tag & 7 != 2 => Ok(Length::Broken),
+                Length::Bytes(_) => Ok(match self.varint()? {
+                    Length::End => Length::Cut,
+                    length => length,
+                }),
+                other => Ok(other),
+            },
+            Framing::Varint => self.varint(),
+            Framing::FourBytes => self.four_bytes(),
+        }
+    }
+
+    fn varint(&mut self) -> io::Result<Length> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let mut byte = [0];
             if self.read(&mut byte)? == 0 {
-                return Ok(None);
+                return Ok(if shift == 0 { Length::End } else { Length::Cut });
             }
             number |= u64::from(byte[0] & 0x7f) << shift;
             if byte[0] < 0x80 {
-                return Ok(Some(number));
+                return Ok(Length::Bytes(number));
             }
         }
-        Err(io::Error::new(io::ErrorKind::InvalidData, "a length of more than 64 bits"))
+        Ok(Length::Broken)
     }
 
-    fn four_bytes(&mut self) -> io::Result<Option<u64>> {
+    fn four_bytes(&mut self) -> io::Result<Length> {
         let mut bytes = [0; 4];
         let mut filled = 0;
         while filled < 4 {
             match self.read(&mut bytes[filled..])? {
-                0 => return Ok(None),
+                0 => return Ok(if filled == 0 { Length::End } else { Length::Cut }),
                 read => filled += read,
             }
         }
-        Ok(Some(u64::from(u32::from_be_bytes(bytes))))
+        Ok(Length::Bytes(u64::from(u32::from_be_bytes(bytes))))
     }
+}
+
+/// What stands where a length is due.
+enum Length {
+    Bytes(u64),
+    /// The file's end.
+    End,
+    /// The file's end within the length.
+    Cut,
+    /// No length.
+    Broken,
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Framing, framing, resource, write_base64};
+    use std::sync::Arc;
+
+    use super::{Framing, framing, resource, translate, write_base64};
+    use crate::importers::{Event, Source};
 
     /// A field of bytes.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
@@ -438,6 +482,35 @@ mod tests {
         for other in [&b"{\"a\":1}"[..], b"\n\n{\"a\":1}", b"", b"PK\x03\x04", b"\x0a\x02\x12\x00"] {
             assert_eq!(framing(other), None);
         }
+    }
+
+    /// Lines of the translation, and codes with the first byte of what is quarantined.
+    fn translated(bytes: &[u8], framing: Framing) -> (usize, Vec<(String, u64)>) {
+        let source = Source::from_bytes("spans.binpb", bytes.to_vec(), Arc::default());
+        let mut events: Vec<Event> = Vec::new();
+        let (lines, _) = translate(&source, framing, &mut events).unwrap();
+        let lines = lines.read_all(1 << 20).unwrap();
+        let entries = events.into_iter().filter_map(|event| match event {
+            Event::Quarantine(entry) => Some((entry.code, entry.span.unwrap().start)),
+            _ => None,
+        });
+        (lines.iter().filter(|byte| **byte == b'\n').count(), entries.collect())
+    }
+
+    #[test]
+    fn a_broken_message_costs_only_itself_and_a_cut_one_only_the_tail() {
+        let message = field(1, &batch());
+        let framed = [&[message.len() as u8], &*message].concat();
+        let size = framed.len() as u64;
+        let broken = [&*framed, &[3, 0xff, 0xff, 0xff], &framed].concat();
+        assert_eq!(translated(&broken, Framing::Varint), (2, vec![("invalid-protobuf".to_owned(), size)]));
+        for tail in [&framed[..9], &[0x80]] {
+            let cut = [&*framed, tail].concat();
+            assert_eq!(translated(&cut, Framing::Varint), (1, vec![("truncated".to_owned(), size)]));
+        }
+        let junk = [&*message, &[0xff, 1, 2, 3]].concat();
+        let size = message.len() as u64;
+        assert_eq!(translated(&junk, Framing::Bare), (1, vec![("invalid-protobuf".to_owned(), size)]));
     }
 
     #[test]

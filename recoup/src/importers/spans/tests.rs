@@ -364,3 +364,53 @@ fn model_calls_alone_in_their_traces_are_joined_by_their_conversation() {
     assert_eq!(read.runs.len(), 1);
     assert_eq!(told(&read.runs[0], 0), "user=hi assistant*=hello user=bye assistant*=so long");
 }
+
+#[test]
+fn an_output_that_is_a_whole_conversation_is_one_branch() {
+    let whole = [user("hi"), calls(&["c1"]), result("c1", "seen"), said("done")];
+    let read = read(&[row("t", "1", "", "CHAIN", 1, &list(&whole[..1]), &list(&whole))]);
+    let run = &read.runs[0];
+    assert_eq!(told(run, 0), "user=hi assistant*= tool=seen assistant*=done");
+    assert_eq!(run.leaves.len(), 1);
+}
+
+#[test]
+fn an_embedding_is_no_turn() {
+    let span = |id: &str, operation: &str, more: &[String]| {
+        let attributes =
+            [&[attribute("gen_ai.operation.name", operation), attribute("gen_ai.request.model", "m")], more]
+                .concat()
+                .join(",");
+        format!(
+            r#"{{"traceId":"t","spanId":"{id}","name":"{operation} m","startTimeUnixNano":"1","attributes":[{attributes}]}}"#
+        )
+    };
+    let chat = [
+        attribute("gen_ai.input.messages", &list(&[user("hi")])),
+        attribute("gen_ai.output.messages", &list(&[said("hello")])),
+    ];
+    let asked = [attribute("gen_ai.input.messages", &list(&[user("embed me")]))];
+    let text = otlp(&[&span("a", "embeddings", &asked), &span("b", "chat", &chat)]);
+    let read = read_with(&OtelGenAi, &[&text], 1);
+    assert_eq!(told(&read.runs[0], 0), "user=hi assistant*=hello");
+    assert_eq!(read.runs[0].leaves.len(), 1);
+    assert_eq!(read.reasons, ["span.embeddings: no call of a model, a tool or an agent"]);
+}
+
+#[test]
+fn a_bad_span_costs_only_itself_and_what_is_no_span_is_said() {
+    let attributes = [
+        attribute("gen_ai.operation.name", "chat"),
+        attribute("gen_ai.input.messages", &list(&[user("hi")])),
+        attribute("gen_ai.output.messages", &list(&[said("hello")])),
+    ];
+    let good =
+        format!(r#"{{"traceId":"t","spanId":"s","name":"chat","attributes":[{}]}}"#, attributes.join(","));
+    let text = otlp(&[r#"{"traceId":7,"spanId":"x","name":"n"}"#, &good]);
+    let lines = format!("{text}\n{{\"other\":1}}\n{{\"resourceSpans\":[]}}");
+    let read = read_with(&OtelGenAi, &[&lines], 1);
+    assert_eq!(told(&read.runs[0], 0), "user=hi assistant*=hello");
+    assert_eq!(read.reasons.len(), 2, "{:?}", read.reasons);
+    assert!(read.reasons.iter().any(|reason| reason == "spans[]: no span or log record"));
+    assert!(read.reasons.iter().any(|reason| reason.contains("resourceSpans")), "{:?}", read.reasons);
+}

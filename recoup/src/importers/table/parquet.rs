@@ -7,8 +7,10 @@ mod field;
 mod footer;
 mod schema;
 
+use std::cell::Cell;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
 
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
@@ -174,12 +176,48 @@ fn check_sizes(group: &RowGroupMetaData, source: &Source) -> Result<(), String> 
     Ok(())
 }
 
-/// Runs the decoder, which gives up on some damage in a way that only this catches.
+/// Puts the hook in place that says nothing of what is caught.
+static QUIET: Once = Once::new();
+
+thread_local! {
+    /// Whether this thread runs the decoder.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs the decoder, which gives up on some damage in a way that only this catches, without a word of it
+/// on the program's standard error.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
-    let reason = match catch_unwind(AssertUnwindSafe(decode)) {
+    QUIET.call_once(|| {
+        let said = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !GUARDED.get() {
+                said(panic);
+            }
+        }));
+    });
+    let outer = GUARDED.replace(true);
+    let decoded = catch_unwind(AssertUnwindSafe(decode));
+    GUARDED.set(outer);
+    let reason = match decoded {
         Ok(Ok(read)) => return Ok(read),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "damaged beyond what the decoder can tell".to_owned(),
     };
     Err(reason.chars().take(REASON_CHARACTERS_MAX).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GUARDED, guarded};
+
+    #[test]
+    fn a_panic_of_the_decoder_is_an_error() {
+        let caught = guarded::<()>(|| {
+            assert!(!GUARDED.get(), "said to nobody");
+            Ok(())
+        });
+        assert!(caught.unwrap_err().starts_with("damaged"));
+        assert!(!GUARDED.get());
+        assert_eq!(guarded(|| Ok(1)), Ok(1));
+    }
 }
