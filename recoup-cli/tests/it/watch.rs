@@ -105,6 +105,29 @@ fn a_session_that_goes_on_is_one_run() {
 }
 
 #[test]
+fn a_trace_spread_over_files_is_one_run() {
+    let bench = Bench::new();
+    let row = |id: u32, input: &str, output: &str| {
+        format!(
+            "{{\"id\":\"{id}\",\"trace_id\":\"t\",\"type\":\"GENERATION\",\"name\":\"ask\",\
+             \"parent_observation_id\":\"\",\"start_time\":\"2026-03-01 10:00:0{id}\",\
+             \"input\":[{input}],\"output\":{output}}}\n"
+        )
+    };
+    let said = |role: &str, text: &str| format!("{{\"role\":\"{role}\",\"content\":\"{text}\"}}");
+    let (hi, hello) = (said("user", "hi"), said("assistant", "hello"));
+    bench.write("logs/a.jsonl", row(1, &hi, &hello));
+    let mut watching = Watching::start(&bench, &[]);
+    assert_eq!(counts(&watching.event()), [1, 0, 0, 0, 0]);
+    let all = [hi, hello, said("user", "bye")].join(",");
+    bench.write("logs/b.jsonl", row(2, &all, &said("assistant", "so long")));
+    assert_eq!(counts(&watching.event()), [1, 1, 0, 0, 0]);
+    assert_eq!(watching.interrupt().0.code(), Some(0));
+    let listed = bench.json_lines(&["ls", "--json"]);
+    assert_eq!((listed.len(), &listed[0]["nodes"]), (1, &serde_json::json!(4)));
+}
+
+#[test]
 fn what_stays_unfinished_or_broken_is_said_in_the_end() {
     let bench = Bench::new();
     bench.write("logs/a.jsonl", chat_line("a", "t", None, "x") + "{\"messages\": [{\"role\"");

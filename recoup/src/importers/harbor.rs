@@ -12,10 +12,10 @@ use super::object::{Object, missing};
 use super::openai_chat::emit_losses;
 use super::slice::{self, RawRecord, Stop};
 use super::value::{is_object, json_object};
-use super::{ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, atif};
+use super::{Event, ImportError, Importer, Outline, Probe, RecordError, Scoring, Sink, Source, atif};
 use crate::task::{Task, VerifierRef};
 use crate::trajectory::{Agent, Harness, Outcome, TerminationKind, Trajectory};
-use crate::warning::Loss;
+use crate::warning::{Loss, Quarantine};
 
 const FORMAT: &str = "harbor";
 /// A trial's own file, and the agent's beneath its folder.
@@ -106,8 +106,20 @@ fn read(source: &Source, record: &RawRecord, sink: &mut dyn Sink) -> Result<(), 
     Ok(())
 }
 
+/// The runs of a trajectory's file.
+fn trajectories(
+    file: &Source,
+    sha256: &str,
+    scoring: &Scoring,
+    losses: &mut BTreeSet<Loss>,
+) -> Result<Vec<(Trajectory, Option<String>)>, RecordError> {
+    let bytes = file.read_all(file.options().record_bytes_max);
+    let bytes = bytes.map_err(|error| RecordError::new("unreadable", error.to_string()))?;
+    atif::documents(RawRecord::whole(file, bytes).parse::<&RawValue>()?, sha256, scoring, losses)
+}
+
 /// Reads an attempt's trajectory and hands it on with what the trial says; an empty run where there is
-/// none.
+/// none that can be read.
 fn emit(
     source: &Source,
     record: &RawRecord,
@@ -117,17 +129,25 @@ fn emit(
 ) -> Result<(), Stop> {
     let Attempt { id, path, number, mut trial, verdict, exception } = attempt;
     let scoring = &source.options().scoring;
-    let limit = source.options().record_bytes_max;
-    let file = source.sibling(&path).and_then(|file| file.read_all(limit).map_err(|error| error.to_string()));
-    let held = file.map(|bytes| RawRecord::whole(source, bytes));
-    let runs = if let Ok(held) = &held {
-        atif::documents(held.parse::<&RawValue>()?, &record.sha256, scoring, losses)
-            .map_err(|error| RecordError::new(error.code, format!("{path}: {error}")))?
+    let mut runs = Vec::new();
+    if let Ok(file) = source.sibling(&path) {
+        match trajectories(&file, &record.sha256, scoring, losses) {
+            Ok(read) => runs = read,
+            Err(RecordError { code, reason }) => sink.event(Event::Quarantine(Quarantine {
+                uri: file.uri().to_owned(),
+                line: None,
+                span: None,
+                code: code.to_owned(),
+                reason,
+            }))?,
+        }
     } else {
         let reason = "the trial has no ATIF trajectory; only its task and outcome are known";
         losses.insert(Loss::new(FORMAT, TRAJECTORY, reason));
-        vec![(Trajectory::new(FORMAT, Task::from_goal("")), None)]
-    };
+    }
+    if runs.is_empty() {
+        runs.push((Trajectory::new(FORMAT, Task::from_goal("")), None));
+    }
     let task = trial.text("task_name").ok_or_else(|| missing("task_name"))?;
     let outcome = outcome(verdict.clone(), exception.clone(), scoring);
     let agent = trial.object("agent_info");
@@ -195,5 +215,40 @@ fn ended(exception: &str) -> TerminationKind {
         "NonZeroAgentExitCodeError" => TerminationKind::AgentError,
         "CancelledError" | "KeyboardInterrupt" => TerminationKind::Cancelled,
         _ => TerminationKind::InfrastructureError,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use super::{Harbor, TRAJECTORY};
+    use crate::importers::{Event, Importer as _, Source};
+    use crate::trajectory::Status;
+
+    #[test]
+    fn a_trajectory_that_was_cut_off_leaves_the_outcome() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = r#"{"task_name":"t","trial_name":"t__1","task_checksum":"c","agent_info":{"name":"a"},
+            "verifier_result":{"rewards":{"reward":1.0}}}"#;
+        fs::create_dir(folder.path().join("agent")).unwrap();
+        fs::write(folder.path().join("result.json"), result).unwrap();
+        fs::write(folder.path().join(TRAJECTORY), r#"{"schema_version":"ATIF-v1.4","steps":["#).unwrap();
+        let path = folder.path().join("result.json");
+        let root = Some(folder.path().to_path_buf());
+        let source = Source::from_path("t__1/result.json".to_owned(), path, root, Arc::default());
+        let mut events: Vec<Event> = Vec::new();
+        Harbor.import(&source, &mut events).unwrap();
+        let (mut outcomes, mut broken) = (Vec::new(), Vec::new());
+        for event in events {
+            match event {
+                Event::Trajectory(run) => outcomes.push(run.head.outcome().status),
+                Event::Quarantine(entry) => broken.push((entry.uri, entry.code)),
+                _ => {}
+            }
+        }
+        assert_eq!(outcomes, [Status::Success]);
+        assert_eq!(broken, [(format!("t__1/{TRAJECTORY}"), "truncated".to_owned())]);
     }
 }

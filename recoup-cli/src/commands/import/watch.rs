@@ -8,7 +8,7 @@
 mod files;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use recoup::answers::{Look, Watched};
@@ -87,6 +87,7 @@ impl Watch<'_> {
             let interval = humantime::format_duration(interval);
             self.printer.note(format_args!("watching; a look every {interval}, Ctrl-C ends it"));
         }
+        self.join_neighbors(input);
         let complained = &mut self.complained;
         input.problems.retain(|problem| complained.insert(problem.uri.clone()));
         if !input.sources.is_empty() || !input.problems.is_empty() {
@@ -94,6 +95,28 @@ impl Watch<'_> {
         }
         self.give_up(UNFINISHED_LOOKS);
         Ok(())
+    }
+
+    /// Adds the files of a folder that share runs with what is due there: those of its format.
+    fn join_neighbors(&self, input: &mut Input) {
+        let shared: BTreeSet<_> = input.sources.iter().filter_map(|source| shares(source, input)).collect();
+        if shared.is_empty() {
+            return;
+        }
+        let problems = std::mem::take(&mut input.problems);
+        let due = std::mem::take(&mut input.sources);
+        let known: BTreeSet<&str> = due.iter().map(Source::uri).collect();
+        input.find(&self.flags.paths, self.settings, &mut |path| {
+            shared.iter().any(|(_, folder)| path.parent() == Some(folder))
+        });
+        let others = std::mem::take(&mut input.sources).into_iter().filter(|source| {
+            !known.contains(source.uri()) && shares(source, input).is_some_and(|own| shared.contains(&own))
+        });
+        let others: Vec<Source> = others.collect();
+        drop(known);
+        input.sources = due.into_iter().chain(others).collect();
+        input.sources.sort_by(|one, other| one.uri().cmp(other.uri()));
+        input.problems = problems;
     }
 
     /// Reads what is due.
@@ -212,6 +235,13 @@ impl Watch<'_> {
         }
         if self.broken { Ended::Partly } else { Ended::Done }
     }
+}
+
+/// The format and the folder of a file whose runs may be spread over several.
+fn shares(source: &Source, input: &Input) -> Option<(String, PathBuf)> {
+    let importer = detect_among(source, &input.importers()).ok().flatten()?;
+    let folder = Path::new(source.uri()).parent()?.to_path_buf();
+    importer.joins_files().then(|| (importer.format().to_owned(), folder))
 }
 
 /// Whether what cannot be read stands at the end of its file, where more may come: a line that is being

@@ -99,11 +99,12 @@ fn answer(fields: &mut Object<'_>, aside: &mut Aside) -> Result<Vec<Part>, Recor
         calls = provider;
     } else {
         // The provider's own bytes of the same call.
-        let own: BTreeMap<Option<String>, ToolCall> =
+        let mut own: BTreeMap<Option<String>, ToolCall> =
             provider.into_iter().map(|call| (call.call_id.clone(), call)).collect();
         for call in calls.iter_mut().filter(|call| call.call_id.is_some()) {
-            if let Some(own) = own.get(&call.call_id) {
-                call.clone_from(own);
+            // Once, or many calls of one id would multiply its arguments.
+            if let Some(own) = own.remove(&call.call_id) {
+                *call = own;
             }
         }
     }

@@ -60,7 +60,14 @@ fn stage(
     slice::each_in_order(source, layout, sink, |record, sink| {
         let root: &RawValue = record.parse()?;
         for raw in mapping.within(root, inner, sink)? {
-            let id = id(mapping, raw)?;
+            let id = match id(mapping, raw) {
+                Ok(id) => id,
+                // The other messages of the record are none the worse.
+                Err(error) => {
+                    sink.event(record.quarantine(&error))?;
+                    continue;
+                }
+            };
             let number = *by_id.entry(id.clone()).or_insert_with(|| {
                 groups.push(Group { id, places: Vec::new() });
                 groups.len() - 1
@@ -85,7 +92,7 @@ fn add(
 ) -> Result<(), RecordError> {
     let root: &RawValue = record.parse()?;
     for raw in inner.map_or_else(|| vec![root], |path| path.all(root)) {
-        if id(mapping, raw)? == wanted {
+        if id(mapping, raw).is_ok_and(|id| id == wanted) {
             draft.head(raw);
             draft.message(raw, "message")?;
         }

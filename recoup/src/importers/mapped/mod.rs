@@ -206,6 +206,22 @@ mod tests {
     }
 
     #[test]
+    fn a_message_of_no_run_costs_only_itself() {
+        let mapping = json!({
+            "name": "batched",
+            "records": "$.batch[*]",
+            "run": { "id": "$.id" },
+            "message": { "role": "$.who", "content": "$.say" },
+        });
+        let mapping: Mapping = serde_json::from_value(mapping).unwrap();
+        let batch =
+            r#"{"batch":[{"id":1,"who":"user","say":"a"},{"who":"user"},{"id":1,"who":"user","say":"b"}]}"#;
+        let events = import(&mapping, format!("{batch}\n{batch}\n").as_bytes());
+        assert_eq!(runs(&events), [(Some("1"), 4)]);
+        assert_eq!(events.iter().filter(|event| matches!(event, Event::Quarantine(_))).count(), 2);
+    }
+
+    #[test]
     fn a_compressed_log_is_read_like_any_other() {
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gz.write_all(FLAT.as_bytes()).unwrap();

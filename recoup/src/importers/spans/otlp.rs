@@ -163,7 +163,9 @@ impl Spans for OpenInference {
     }
 
     fn detects(&self, probe: &Probe) -> bool {
-        memchr::memmem::find(&probe.head, b"openinference").is_some() && is_spans(probe)
+        // As the name of an attribute, or where attributes are nested; a text may speak of it.
+        let names: [&[u8]; 2] = [b"openinference.span.kind", b"\"openinference\""];
+        names.iter().any(|name| memchr::memmem::find(&probe.head, name).is_some()) && is_spans(probe)
     }
 
     fn part(&self, source: &Source, sink: &mut dyn Sink) -> Result<Part, ImportError> {
