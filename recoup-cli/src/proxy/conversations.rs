@@ -739,7 +739,9 @@ mod tests {
         let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
         let first = [ask(&mut conversations, &["a?"]), ask(&mut conversations, &["a?"])];
         assert_ne!(first[0].id, first[1].id);
-        first.iter().for_each(|place| answer(&mut conversations, place, 1, "yes"));
+        for place in &first {
+            answer(&mut conversations, place, 1, "yes");
+        }
         let second =
             [ask(&mut conversations, &["a?", "yes", "b?"]), ask(&mut conversations, &["a?", "yes", "b?"])];
         assert_ne!(second[0].id, second[1].id);
