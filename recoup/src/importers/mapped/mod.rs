@@ -1,7 +1,7 @@
 //! A format of one's own: an importer made of a mapping that a person wrote, for simple logs.
 //!
 //! A record is a run with its messages inside, or a message, and then the records of one `id` are a run
-//! ([`groups`]). What no path takes stays with the run or the message by its own name; what has no place there
+//! (`groups.rs`). What no path takes stays with the run or the message by its own name; what has no place there
 //! is a loss.
 
 mod groups;
