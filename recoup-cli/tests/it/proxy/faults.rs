@@ -68,7 +68,9 @@ fn entries_that_cannot_be_read_are_counted_and_kept() {
     let file = journal().remove(0);
     let log = std::fs::read_to_string(&file).unwrap();
     let lines: Vec<&str> = log.lines().collect();
-    std::fs::write(&file, [lines[0], lines[2], lines[3], ""].join("\n")).unwrap();
+    // What the last answer was may not have been written when the proxy was killed.
+    let kept = [&lines[..1], &lines[2..]].concat().join("\n");
+    std::fs::write(&file, kept + "\n").unwrap();
     let proxy = Proxy::start(&bench, &["--upstream", &server.url(), "--rest", "1s"]);
     let begun = std::time::Instant::now();
     while proxy.metric("recoup_proxy_damaged_total") == 0 {
