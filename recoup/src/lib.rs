@@ -40,7 +40,6 @@
 #![warn(missing_docs)]
 
 pub mod artifact;
-#[cfg(any(feature = "models", feature = "templates"))]
 mod calendar;
 pub mod canonical;
 pub mod deduplication;

@@ -56,8 +56,10 @@ pub use self::trl_kto::TrlKto;
 pub use self::trl_messages::TrlMessages;
 pub use self::trl_preference::TrlPreference;
 pub use self::trl_prompt_completion::TrlPromptCompletion;
+#[cfg(feature = "parquet")]
+pub(crate) use self::writer::place;
 pub use self::writer::{ExportError, ExportWriter};
-pub(crate) use self::writer::{PARTIAL, place, replace};
+pub(crate) use self::writer::{PARTIAL, replace};
 use crate::views::{Example, Objective, View};
 
 /// Writes one format of training rows.
