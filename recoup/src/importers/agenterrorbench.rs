@@ -43,7 +43,7 @@ impl Importer for AgentErrorBench {
             return slice::each(source, probe.layout(), sink, read_label);
         }
         // Of several runs in one file none is named by it.
-        let stem = source.name().rsplit_once('.').map_or(source.name(), |(stem, _)| stem);
+        let stem = source.stem();
         let native = (probe.layout() == Layout::Document).then(|| stem.to_owned());
         slice::each(source, probe.layout(), sink, |record, sink| read_run(record, native.clone(), sink))
     }

@@ -7,7 +7,7 @@
 
 use super::dialect::Dialect;
 use super::histories::import_log;
-use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source};
+use super::{ImportError, Importer, Outline, Probe, Sink, Source};
 
 /// Kinds of content blocks that only Anthropic has.
 const BLOCKS: [&str; 4] = ["tool_use", "tool_result", "redacted_thinking", "server_tool_use"];
@@ -25,18 +25,14 @@ impl Importer for AnthropicMessages {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        is_bare(probe) || probe.records().iter().any(is_record)
+        probe.is_one_list(is_messages) || probe.records().iter().any(is_record)
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        let bare = is_bare(&Probe::read(source)?);
-        import_log(source, Dialect::Anthropic, bare, self.format(), sink)
+        let probe = Probe::read(source)?;
+        let layout = probe.layout_or_list(is_messages);
+        import_log(source, &probe, layout, Dialect::Anthropic, self.format(), sink)
     }
-}
-
-/// True for a file that is one array of messages.
-fn is_bare(probe: &Probe) -> bool {
-    probe.shape == Shape::Array && probe.values.first().is_some_and(is_messages)
 }
 
 fn is_record(record: &Outline) -> bool {

@@ -38,7 +38,8 @@ impl Importer for AutoGen {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        is_bare(probe) || probe.records().iter().any(|record| is_record(record) || is_event(record))
+        probe.is_one_list(is_events)
+            || probe.records().iter().any(|record| is_record(record) || is_event(record))
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
@@ -46,15 +47,10 @@ impl Importer for AutoGen {
         if probe.shape == Shape::Lines && probe.records().iter().any(is_event) {
             return lines(source, sink);
         }
-        let layout = if is_bare(&probe) { Layout::Document } else { probe.layout() };
+        let layout = probe.layout_or_list(is_events);
         let scoring = &source.options().scoring;
         slice::each(source, layout, sink, |record, sink| read(record, scoring, sink))
     }
-}
-
-/// True for a file that is one array of events.
-fn is_bare(probe: &Probe) -> bool {
-    probe.shape == Shape::Array && probe.values.first().is_some_and(is_events)
 }
 
 fn is_record(record: &Outline) -> bool {

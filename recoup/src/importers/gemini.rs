@@ -7,7 +7,7 @@
 
 use super::dialect::Dialect;
 use super::histories::import_log;
-use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source};
+use super::{ImportError, Importer, Outline, Probe, Sink, Source};
 
 /// Members of which a part of a content has one.
 const PARTS: [&str; 10] = [
@@ -36,18 +36,14 @@ impl Importer for Gemini {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        is_bare(probe) || probe.records().iter().any(is_record)
+        probe.is_one_list(is_contents) || probe.records().iter().any(is_record)
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        let bare = is_bare(&Probe::read(source)?);
-        import_log(source, Dialect::Gemini, bare, self.format(), sink)
+        let probe = Probe::read(source)?;
+        let layout = probe.layout_or_list(is_contents);
+        import_log(source, &probe, layout, Dialect::Gemini, self.format(), sink)
     }
-}
-
-/// True for a file that is one array of contents.
-fn is_bare(probe: &Probe) -> bool {
-    probe.shape == Shape::Array && probe.values.first().is_some_and(is_contents)
 }
 
 fn is_record(record: &Outline) -> bool {

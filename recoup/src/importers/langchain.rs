@@ -12,7 +12,7 @@ use super::histories::{self, Exchange};
 use super::object::{Object, missing};
 use super::slice::{RawRecord, RecordError};
 use super::value::{is_array, is_object};
-use super::{ImportError, Importer, Layout, Outline, Probe, Shape, Sink, Source};
+use super::{ImportError, Importer, Outline, Probe, Sink, Source};
 
 /// Members in which a record wraps the state that holds its messages.
 const STATES: [&str; 5] = ["values", "channel_values", "checkpoint", "state", "output"];
@@ -46,19 +46,14 @@ impl Importer for LangChain {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        is_bare(probe) || probe.records().iter().any(is_record)
+        probe.is_one_list(is_messages) || probe.records().iter().any(is_record)
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let probe = Probe::read(source)?;
-        let layout = if is_bare(&probe) { Layout::Document } else { probe.layout() };
+        let layout = probe.layout_or_list(is_messages);
         histories::import(source, layout, self.format(), sink, &read)
     }
-}
-
-/// True for a file that is one array of messages.
-fn is_bare(probe: &Probe) -> bool {
-    probe.shape == Shape::Array && probe.values.first().is_some_and(is_messages)
 }
 
 fn is_record(record: &Outline) -> bool {

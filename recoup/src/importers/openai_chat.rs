@@ -21,7 +21,7 @@ use super::dialect::{Dialect, push_messages};
 use super::histories::import_log;
 use super::object::{Object, Text, missing};
 use super::slice::{self, RawRecord, Stop};
-use super::{ImportError, Importer, Layout, Outline, Probe, Scoring, Shape, Sink, Source, row};
+use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source, row};
 use crate::task::Task;
 use crate::trajectory::Trajectory;
 use crate::warning::Loss;
@@ -41,7 +41,7 @@ impl Importer for OpenAiChat {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        is_bare(probe)
+        probe.is_one_list(is_conversation)
             || probe.records().iter().any(|record| {
                 is_conversation(record.get("messages").unwrap_or(record))
                     || preference::is_preference(record)
@@ -52,9 +52,9 @@ impl Importer for OpenAiChat {
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let probe = Probe::read(source)?;
         if probe.records().iter().any(is_exchange) {
-            return import_log(source, Dialect::Chat, false, FORMAT, sink);
+            return import_log(source, &probe, probe.layout(), Dialect::Chat, FORMAT, sink);
         }
-        let layout = if is_bare(&probe) { Layout::Document } else { probe.layout() };
+        let layout = probe.layout_or_list(is_conversation);
         let scoring = &source.options().scoring;
         slice::each(source, layout, sink, |record, sink| read(record, scoring, sink))
     }
@@ -66,11 +66,6 @@ fn is_exchange(record: &Outline) -> bool {
     let choice = response.and_then(|response| response.get("choices")).and_then(Outline::first);
     let request = ["request", "body"].iter().find_map(|key| record.get(key)?.get("messages"));
     choice.is_some_and(|choice| choice.get("message").is_some()) || request.is_some_and(is_conversation)
-}
-
-/// True for a file that is one array of messages.
-fn is_bare(probe: &Probe) -> bool {
-    probe.shape == Shape::Array && probe.values.first().is_some_and(is_conversation)
 }
 
 /// True for an array that starts with a chat message.

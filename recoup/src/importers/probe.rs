@@ -169,6 +169,16 @@ impl Probe {
         }
     }
 
+    /// True for a file that is one array, and as a whole one run: `is_run` says so of the array.
+    pub fn is_one_list(&self, is_run: impl Fn(&Outline) -> bool) -> bool {
+        self.shape == Shape::Array && self.values.first().is_some_and(is_run)
+    }
+
+    /// How the records lie, where the whole file may be such an array.
+    pub fn layout_or_list(&self, is_run: impl Fn(&Outline) -> bool) -> Layout<'static> {
+        if self.is_one_list(is_run) { Layout::Document } else { self.layout() }
+    }
+
     /// Outlines of the first records in that layout: the values themselves, the array's elements, or
     /// the table's rows with their columns as keys.
     pub fn records(&self) -> &[Outline] {

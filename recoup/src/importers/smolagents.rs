@@ -18,7 +18,7 @@ use super::object::{Object, missing};
 use super::openai_chat::emit_losses;
 use super::slice::{self, RawRecord, RecordError, Stop};
 use super::value::{elements, is_array, is_object, json_object, text, text_or_source};
-use super::{ImportError, Importer, Layout, Outline, Probe, Scoring, Shape, Sink, Source, row};
+use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source, row};
 use crate::task::Task;
 use crate::trajectory::{Call, Harness, Node, Part, Role, TerminationKind, ToolCall, ToolResult, Trajectory};
 
@@ -39,20 +39,16 @@ impl Importer for SmolAgents {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        is_bare(probe) || probe.records().iter().any(|record| record.get("steps").is_some_and(is_steps))
+        probe.is_one_list(is_steps)
+            || probe.records().iter().any(|record| record.get("steps").is_some_and(is_steps))
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let probe = Probe::read(source)?;
-        let layout = if is_bare(&probe) { Layout::Document } else { probe.layout() };
+        let layout = probe.layout_or_list(is_steps);
         let scoring = &source.options().scoring;
         slice::each(source, layout, sink, |record, sink| read(record, scoring, sink))
     }
-}
-
-/// True for a file that is one memory.
-fn is_bare(probe: &Probe) -> bool {
-    probe.shape == Shape::Array && probe.values.first().is_some_and(is_steps)
 }
 
 fn is_steps(list: &Outline) -> bool {

@@ -150,6 +150,11 @@ impl Source {
         &self.name
     }
 
+    /// That name without its ending.
+    pub fn stem(&self) -> &str {
+        self.name.rsplit_once('.').map_or(&self.name, |(stem, _)| stem)
+    }
+
     /// The user's decisions.
     pub fn options(&self) -> &Arc<ImportOptions> {
         &self.options

@@ -30,7 +30,7 @@ impl Importer for Trail {
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        let stem = source.name().rsplit_once('.').map_or(source.name(), |(stem, _)| stem);
+        let stem = source.stem();
         slice::each(source, Probe::read(source)?.layout(), sink, |record, sink| read(record, stem, sink))
     }
 }

@@ -4,10 +4,8 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::bytes;
 use crate::importers::object::Object;
-use crate::importers::slice::{RawRecord, Records};
-use crate::importers::source::ReadSeek;
+use crate::importers::slice::{Places, RawRecord, Records};
 use crate::importers::value::text;
 use crate::importers::{Layout, Outline, Probe, Source};
 use crate::warning::ByteSpan;
@@ -30,8 +28,8 @@ const NAMES: [&str; 2] = [CUSTOM_ID, "key"];
 
 /// The requests of a batch by their names; each is read when it is asked for.
 pub(super) struct Requests {
-    places: BTreeMap<String, ByteSpan>,
-    file: RefCell<Box<dyn ReadSeek>>,
+    spans: BTreeMap<String, ByteSpan>,
+    places: RefCell<Places>,
     source: Source,
 }
 
@@ -70,23 +68,24 @@ impl Requests {
             }
             probe => probe.layout(),
         };
-        let mut places = BTreeMap::new();
+        let mut spans = BTreeMap::new();
         let mut records = Records::new(&source, layout).ok()?;
         while let Some(Ok(item)) = records.next_raw() {
             let Ok(record) = item else { continue };
             let name = record.parse().ok().and_then(|request| name(&request));
             if let Some(name) = name {
-                places.insert(name, record.span);
+                spans.insert(name, record.span);
             }
         }
-        let file = RefCell::new(source.open_seekable().ok()?);
-        (!places.is_empty()).then_some(Self { places, file, source })
+        let places = RefCell::new(Places::new(source.open_seekable().ok()?));
+        (!spans.is_empty()).then_some(Self { spans, places, source })
     }
 
     /// The request that a result answers, as it stands in its file.
     pub(super) fn of(&self, result: &Object<'_>) -> Option<RawRecord> {
-        let span = *self.places.get(&name(result)?)?;
-        let bytes = bytes(&mut **self.file.borrow_mut(), span).ok()?;
+        let span = *self.spans.get(&name(result)?)?;
+        let mut bytes = Vec::new();
+        self.places.borrow_mut().append(span, &mut bytes).ok()?;
         let mut record = RawRecord::at(&self.source, bytes, span.start, 1);
         record.rewrite();
         Some(record)

@@ -16,7 +16,7 @@ mod fingerprint;
 mod links;
 mod tree;
 
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::io::{Seek as _, Write as _};
 
 use serde_json::value::RawValue;
 
@@ -27,8 +27,7 @@ use self::links::{Links, Staged};
 use self::tree::Tree;
 use super::dialect::Dialect;
 use super::object::{Object, missing};
-use super::slice::{Joined, RawRecord, Records};
-use super::source::ReadSeek;
+use super::slice::{Joined, Places, RawRecord, Records};
 use super::value::{is_array, is_object};
 use super::{Event, ImportError, Layout, Probe, RecordError, Sink, Source};
 use crate::warning::{ByteSpan, Loss};
@@ -37,22 +36,20 @@ use crate::warning::{ByteSpan, Loss};
 pub(super) type Reader<'r> = &'r dyn for<'a> Fn(&'a RawRecord) -> Result<Exchange<'a>, RecordError>;
 
 /// Reads a provider's log, whose records are requests with their responses, or lists of messages.
-/// `bare` says that the file is one such list.
 ///
 /// # Errors
 /// When the file cannot be read or the sink fails.
 pub(super) fn import_log(
     source: &Source,
+    probe: &Probe,
+    layout: Layout<'_>,
     dialect: Dialect,
-    bare: bool,
     format: &str,
     sink: &mut dyn Sink,
 ) -> Result<(), ImportError> {
-    let probe = Probe::read(source)?;
-    if Requests::are_answered(source, &probe) {
+    if Requests::are_answered(source, probe) {
         return Ok(());
     }
-    let layout = if bare { Layout::Document } else { probe.layout() };
     let requests = Requests::beside(source);
     import(source, layout, format, sink, &|record| logged(record, dialect, requests.as_ref()))
 }
@@ -124,12 +121,15 @@ pub(super) fn import(
             Err(quarantine) => sink.event(Event::Quarantine(quarantine))?,
         }
     }
-    let mut file: Box<dyn ReadSeek> = match spool {
-        Some(spool) => Box::new(spool),
-        None => source.open_seekable()?,
+    let mut places = match spool {
+        Some(mut spool) => {
+            spool.rewind().map_err(failed)?;
+            Places::new(Box::new(spool))
+        }
+        None => Places::new(source.open_seekable()?),
     };
     for group in links.groups() {
-        run(source, &mut *file, &group, format, sink, read)?;
+        run(source, &mut places, &group, format, sink, read)?;
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ fn hold(spool: &mut std::fs::File, bytes: &[u8]) -> std::io::Result<ByteSpan> {
 /// Reads the records of one run again and hands it on.
 fn run(
     source: &Source,
-    file: &mut dyn ReadSeek,
+    places: &mut Places,
     group: &[Staged],
     format: &str,
     sink: &mut dyn Sink,
@@ -154,7 +154,8 @@ fn run(
     let mut joined: Option<Joined> = None;
     let mut native = None;
     for (number, staged) in group.iter().enumerate() {
-        let bytes = bytes(file, staged.held).map_err(|error| ImportError::io(source, error))?;
+        let mut bytes = Vec::new();
+        places.append(staged.held, &mut bytes).map_err(|error| ImportError::io(source, error))?;
         let mut record = RawRecord::at(source, bytes, staged.span.start, staged.line);
         (record.ordinal, record.row, record.span) = (staged.ordinal, staged.row, staged.span);
         record.hash();
@@ -181,13 +182,6 @@ fn run(
         sink.loss(loss)?;
     }
     Ok(joined.finish().emit(sink, run, native, Vec::new(), 0)?)
-}
-
-fn bytes(file: &mut dyn ReadSeek, span: ByteSpan) -> std::io::Result<Vec<u8>> {
-    file.seek(SeekFrom::Start(span.start))?;
-    let mut bytes = vec![0; usize::try_from(span.end - span.start).map_err(std::io::Error::other)?];
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
 }
 
 #[cfg(test)]

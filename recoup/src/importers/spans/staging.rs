@@ -6,12 +6,11 @@
 //! place), so the table is small, and memory is bounded by the largest run.
 
 use std::collections::HashMap;
-use std::io::{self, BufReader, Read as _};
+use std::io;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::importers::slice::RawRecord;
-use crate::importers::source::ReadSeek;
+use crate::importers::slice::{Places, RawRecord};
 use crate::importers::{ImportError, Source};
 use crate::json::Json;
 use crate::warning::{ByteSpan, Quarantine};
@@ -20,8 +19,6 @@ use crate::warning::{ByteSpan, Quarantine};
 const NAMES_MAX: usize = 1 << 16;
 /// Files that are kept open while runs are read back.
 const OPEN_MAX: usize = 64;
-/// Bytes that are read at once.
-const BUFFER_BYTES: usize = 64 << 10;
 
 /// A piece of a run: a span, a score, a log record.
 pub(super) struct Fragment {
@@ -154,7 +151,7 @@ pub(super) struct Runs {
     connection: Connection,
     files: Vec<File>,
     /// Files that are open, the last used at the end.
-    open: Vec<(usize, Reader)>,
+    open: Vec<(usize, Places)>,
     next: i64,
 }
 
@@ -239,7 +236,7 @@ impl Runs {
             match &row.held {
                 Some(held) => record.bytes.extend_from_slice(held.as_bytes()),
                 None => self
-                    .reader(row.file)?
+                    .places(row.file)?
                     .append(row.span, &mut record.bytes)
                     .map_err(|error| ImportError::Io { uri: record.uri.clone(), source: error })?,
             }
@@ -265,7 +262,7 @@ impl Runs {
         rows.collect()
     }
 
-    fn reader(&mut self, file: usize) -> Result<&mut Reader, ImportError> {
+    fn places(&mut self, file: usize) -> Result<&mut Places, ImportError> {
         let found = self.open.iter().position(|(open, _)| *open == file);
         let entry = if let Some(position) = found {
             self.open.remove(position)
@@ -275,31 +272,13 @@ impl Runs {
             }
             let staged = self.files.get(file);
             let staged = staged.ok_or_else(|| table_error(rusqlite::Error::QueryReturnedNoRows))?;
-            let bytes = BufReader::with_capacity(BUFFER_BYTES, staged.source.open_seekable()?);
-            (file, Reader { file: bytes, at: 0 })
+            (file, Places::new(staged.source.open_seekable()?))
         };
         self.open.push(entry);
         match self.open.last_mut() {
-            Some((_, reader)) => Ok(reader),
+            Some((_, places)) => Ok(places),
             None => Err(table_error(rusqlite::Error::QueryReturnedNoRows)),
         }
-    }
-}
-
-/// A file with places in it.
-struct Reader {
-    file: BufReader<Box<dyn ReadSeek>>,
-    at: u64,
-}
-
-impl Reader {
-    fn append(&mut self, span: ByteSpan, out: &mut Vec<u8>) -> io::Result<()> {
-        // Relative, so that neighbouring pieces come from the buffer.
-        self.file.seek_relative(span.start as i64 - self.at as i64)?;
-        self.at = span.start;
-        let read = (&mut self.file).take(span.end - span.start).read_to_end(out)? as u64;
-        self.at += read;
-        if read == span.end - span.start { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
