@@ -224,8 +224,7 @@ async fn ask(
         return Err(missing(format!("the teacher answered {}: {said}", status.as_u16())));
     }
     let body = restored(disguise.as_ref(), body)?;
-    answer::whole(teacher.api, &body)
-        .map_err(|why| LabelRefusal { code: RefusalCode::Unreadable, reason: why.to_string() })
+    answer::whole(teacher.api, &body).map_err(LabelRefusal::unreadable)
 }
 
 /// An answer with the disguise taken off.

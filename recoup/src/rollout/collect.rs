@@ -6,16 +6,17 @@
 
 use std::collections::BTreeMap;
 
+use super::attempt::Attempt;
 use super::record::native_id;
-use super::{Assignment, Conditions, End, Episode, FORMAT, Plan, PlanError, Policy, Recording, record, run};
-use crate::environments::{Environment, EnvironmentError, Identity, TaskSpec, ToolSpec};
+use super::{Assignment, FORMAT, Plan, PlanError, Policy};
+use crate::environments::{Environment, Identity, TaskSpec};
 use crate::id::TrajectoryId;
 use crate::importers::{Sink as _, SinkError};
 use crate::parallel;
 use crate::reporter::Reporter;
 use crate::statistics::{Interval, Z_95, wilson};
 use crate::store::{Filter, Page, Store, StoreError};
-use crate::trajectory::{NativeId, Outcome, Status, Trajectory};
+use crate::trajectory::{Outcome, Status, Trajectory};
 
 /// Episodes of a batch, for each thread.
 const BATCH: usize = 64;
@@ -113,7 +114,10 @@ pub fn collect(
     }
     reporter.stage("collect", Some(missing.len() as u64));
     for batch in missing.chunks(BATCH * threads.max(1)) {
-        let runs = parallel::map(batch, threads, |assignment| play(environment, policy, plan, assignment));
+        let runs = parallel::map(batch, threads, |assignment| {
+            let attempt = Attempt::play(environment, policy, plan, assignment, plan.keep);
+            attempt.record(environment.identity(), policy, plan, assignment)
+        });
         let mut sink = store.import(now)?;
         for (run, native) in runs {
             collected.count(&run);
@@ -123,75 +127,6 @@ pub fn collect(
         reporter.advance(batch.len() as u64);
     }
     Ok(collected)
-}
-
-/// Runs one episode and makes its record.
-fn play(
-    environment: &dyn Environment,
-    policy: &dyn Policy,
-    plan: &Plan,
-    assignment: &Assignment,
-) -> (Trajectory, NativeId) {
-    let Assignment { task_seed, difficulty, trial, seed, .. } = assignment;
-    let of = |episode: &Episode, task: &TaskSpec, tools: &[ToolSpec]| {
-        let recording = Recording {
-            identity: environment.identity(),
-            task,
-            tools,
-            policy,
-            seed: *seed,
-            trial: *trial,
-            max_steps: plan.max_steps,
-            origin: None,
-            advice: None,
-        };
-        record(episode, &recording)
-    };
-    let task = match environment.generate(*task_seed, *difficulty) {
-        Ok(task) => task,
-        Err(error) => return of(&broken(error), &unmade(assignment), &[]),
-    };
-    match environment.open(&task) {
-        Ok(mut instance) => {
-            let conditions = Conditions {
-                seed: *seed,
-                rules: environment.identity().policy.as_deref(),
-                turns: plan.max_steps,
-                keep: plan.keep,
-                ..Conditions::default()
-            };
-            let episode = run(&mut *instance, &task, policy, conditions);
-            of(&episode, &task, instance.tools())
-        }
-        Err(error) => of(&broken(error), &task, &[]),
-    }
-}
-
-/// The episode of an environment that could not even be started.
-pub(super) fn broken(error: EnvironmentError) -> Episode {
-    Episode {
-        first_observation: String::new(),
-        transcript: Vec::new(),
-        turns: Vec::new(),
-        prefix_turns: 0,
-        end: End::Environment(error),
-        state: None,
-        score: None,
-        hashes: Vec::new(),
-        checkpoints: Vec::new(),
-    }
-}
-
-/// The task of an environment that could not make it.
-pub(super) fn unmade(assignment: &Assignment) -> TaskSpec {
-    TaskSpec {
-        seed: assignment.task_seed,
-        difficulty: assignment.difficulty,
-        family: assignment.family.clone(),
-        goal: String::new(),
-        max_steps: 0,
-        json: "".into(),
-    }
 }
 
 impl Collected {

@@ -7,6 +7,7 @@
 //! [`policies`] are the built-in ones, [`run`] plays an episode, [`record`] makes a trajectory of it, and
 //! [`collect`] does so for many tasks and stores them.
 
+mod attempt;
 mod collect;
 mod conversation;
 mod episode;

@@ -207,6 +207,13 @@ pub struct LabelRefusal {
     pub reason: String,
 }
 
+impl LabelRefusal {
+    /// Of an answer that cannot be read as a turn.
+    pub fn unreadable(why: impl std::fmt::Display) -> Self {
+        Self { code: RefusalCode::Unreadable, reason: why.to_string() }
+    }
+}
+
 /// The rules by which a teacher's answer is no label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

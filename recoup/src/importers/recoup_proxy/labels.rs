@@ -92,13 +92,11 @@ impl Taught {
 }
 
 fn read(parts: &[Part], run: &Trajectory) -> Result<(TurnAst, Option<String>), LabelRefusal> {
-    let refused = |code, reason: String| LabelRefusal { code, reason };
-    let (turn, reasoning) =
-        TurnAst::of_parts(parts).map_err(|error| refused(RefusalCode::Unreadable, error.to_string()))?;
+    let (turn, reasoning) = TurnAst::of_parts(parts).map_err(LabelRefusal::unreadable)?;
     let foreign = turn.calls.iter().find(|call| run.tool(&call.name).is_none());
     if let Some(call) = foreign {
         let reason = format!("the student has no tool `{}`", call.name);
-        return Err(refused(RefusalCode::ForeignTool, reason));
+        return Err(LabelRefusal { code: RefusalCode::ForeignTool, reason });
     }
     Ok((turn, reasoning))
 }

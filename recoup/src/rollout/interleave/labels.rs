@@ -4,33 +4,12 @@ use super::shared::{Pairing, Visit};
 use crate::environments::{Action, CheckpointKind, Environment, Exchange, TaskSpec};
 use crate::rollout::forms::{Form, ToolTypes, written};
 use crate::rollout::{Conditions, End, Episode, PolicyError, Turn, run};
-use crate::trajectory::{Part, Tool, Trajectory};
+use crate::trajectory::{Tool, Trajectory};
 use crate::verdict::{Actor, LabelCost, LabelMark, LabelRefusal, RefusalCode, StateLabel, TurnAst};
 
-/// What a teacher's message comes to as a label, for who records conversations: its turn and, apart, its reasoning.
-/// `tools` are those that the student has, `form` the one that it writes turns in.
-///
-/// # Errors
-/// Why it is no label.
-pub fn label_of(
-    parts: &[Part],
-    tools: &[Tool],
-    form: &dyn Form,
-) -> Result<(TurnAst, Option<String>), LabelRefusal> {
-    let (turn, reasoning) = TurnAst::of_parts(parts)
-        .map_err(|error| LabelRefusal { code: RefusalCode::Unreadable, reason: error.to_string() })?;
-    has_a_place(&turn, tools, form)?;
-    Ok((turn, reasoning))
-}
-
-/// Whether the student could have written a turn: it has the tools, and its form says the same when it is read again.
+/// Whether the student's form says the same of a turn when it is read again.
 pub(super) fn has_a_place(turn: &TurnAst, tools: &[Tool], form: &dyn Form) -> Result<(), LabelRefusal> {
-    let types = ToolTypes::of(tools);
-    if let Some(foreign) = turn.calls.iter().find(|call| !types.has(&call.name)) {
-        let reason = format!("the student has no tool `{}`", foreign.name);
-        return Err(LabelRefusal { code: RefusalCode::ForeignTool, reason });
-    }
-    match written(form, turn, &types, 0) {
+    match written(form, turn, &ToolTypes::of(tools), 0) {
         Ok(_) => Ok(()),
         Err(error) => Err(LabelRefusal { code: RefusalCode::ParseBack, reason: error.to_string() }),
     }

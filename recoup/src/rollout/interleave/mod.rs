@@ -11,7 +11,6 @@ mod shared;
 mod shift;
 
 pub use self::accepting::{Aggregate, LabelSettings};
-pub use self::labels::label_of;
 pub use self::report::{Arm, LabelCounts, Rate, Report, RoundReport, Shift, report};
 pub use self::round::{Collecting, Collection, Round, collect_round, openings, pending_round};
 pub use self::shared::Pairing;

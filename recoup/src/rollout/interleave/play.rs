@@ -6,13 +6,10 @@ use super::Round;
 use super::labels::Visited;
 use super::round::Job;
 use super::shared::{Shared, Visit};
-use crate::environments::{Environment, Scene, TaskSpec, ToolSpec};
-use crate::interleaving::{Delivered, Interleaving, Readings, RequestOutcome, Seat};
-use crate::rollout::collect::{broken, unmade};
-use crate::rollout::record::record;
-use crate::rollout::{
-    Conditions, End, Episode, Keep, Policy, PolicyError, Reading, Recording, Situation, Spent, Turn, run,
-};
+use crate::environments::{Environment, Scene};
+use crate::interleaving::{Delivered, Interleaving, Reading, Readings, RequestOutcome, Seat};
+use crate::rollout::attempt::Attempt;
+use crate::rollout::{End, Keep, Policy, PolicyError, Situation, Spent, Turn};
 use crate::trajectory::{Call, NativeId, Sealed, Trajectory, Usage};
 use crate::verdict::{Actor, RefusalCode, StateLabel};
 
@@ -86,7 +83,7 @@ fn shared(environment: &dyn Environment, round: &Round<'_>, job: &Job, name: &st
     let seat = Seat { seed: round.plan.seed, task: &task_key, episode, round: round.number };
     let policy = Shared::new(name, round.pairing, seat);
     let ended = Ended::play(environment, round, job, &policy);
-    if let End::Policy(PolicyError::Teacher(error)) = &ended.episode.end {
+    if let End::Policy(PolicyError::Teacher(error)) = &ended.attempt.episode.end {
         return Played::TeacherFailed(error.to_string());
     }
     if let Some(message) = ended.models_failure() {
@@ -101,12 +98,12 @@ fn shared(environment: &dyn Environment, round: &Round<'_>, job: &Job, name: &st
     let labels = |run: &Trajectory| {
         let visited = Visited {
             environment,
-            task: &ended.task,
+            task: &ended.attempt.task,
             pairing: round.pairing,
             round: round.number,
             seed: job.assignment.seed,
-            turns: round.plan.max_steps.unwrap_or(ended.task.max_steps),
-            episode: &ended.episode,
+            turns: round.plan.max_steps.unwrap_or(ended.attempt.task.max_steps),
+            episode: &ended.attempt.episode,
             visits: &visits,
         };
         visited.labels(run)
@@ -117,39 +114,20 @@ fn shared(environment: &dyn Environment, round: &Round<'_>, job: &Job, name: &st
 /// An episode that has ended.
 struct Ended<'a> {
     environment: &'a dyn Environment,
-    task: TaskSpec,
-    tools: Vec<ToolSpec>,
-    episode: Episode,
+    attempt: Attempt,
 }
 
 impl<'a> Ended<'a> {
     fn play(environment: &'a dyn Environment, round: &Round<'_>, job: &Job, policy: &dyn Policy) -> Self {
-        let assignment = &job.assignment;
-        let failed = |task, error| Self { environment, task, tools: Vec::new(), episode: broken(error) };
-        let task = match environment.generate(assignment.task_seed, assignment.difficulty) {
-            Ok(task) => task,
-            Err(error) => return failed(unmade(assignment), error),
-        };
-        let mut instance = match environment.open(&task) {
-            Ok(instance) => instance,
-            Err(error) => return failed(task, error),
-        };
-        let conditions = Conditions {
-            seed: assignment.seed,
-            rules: environment.identity().policy.as_deref(),
-            turns: round.plan.max_steps,
-            // Labels are tried from their states once the end is known.
-            keep: if job.alone.is_none() { Keep::States } else { round.plan.keep },
-            ..Conditions::default()
-        };
-        let episode = run(&mut *instance, &task, policy, conditions);
-        let tools = instance.tools().to_vec();
-        Self { environment, task, tools, episode }
+        // Labels are tried from their states once the end is known.
+        let keep = if job.alone.is_none() { Keep::States } else { round.plan.keep };
+        let attempt = Attempt::play(environment, policy, round.plan, &job.assignment, keep);
+        Self { environment, attempt }
     }
 
     /// What a model's failure says that ended the episode.
     fn models_failure(&self) -> Option<String> {
-        match &self.episode.end {
+        match &self.attempt.episode.end {
             End::Policy(PolicyError::Model { error, .. }) => Some(error.to_string()),
             _ => None,
         }
@@ -165,18 +143,8 @@ impl<'a> Ended<'a> {
         labels: &dyn Fn(&Trajectory) -> Result<Vec<StateLabel>, PolicyError>,
     ) -> Played {
         let under = Alone { name, policy: round.pairing.student, turns: Mutex::default() };
-        let recording = Recording {
-            identity: self.environment.identity(),
-            task: &self.task,
-            tools: &self.tools,
-            policy: &under,
-            seed: job.assignment.seed,
-            trial: job.assignment.trial,
-            max_steps: round.plan.max_steps,
-            origin: None,
-            advice: None,
-        };
-        let (mut run, native) = record(&self.episode, &recording);
+        let identity = self.environment.identity();
+        let (mut run, native) = self.attempt.record(identity, &under, round.plan, &job.assignment);
         if round.plan.keep != Keep::States {
             run.media.clear();
             for node in &mut run.nodes {
@@ -192,8 +160,8 @@ impl<'a> Ended<'a> {
         };
         let mut delivered = Delivered {
             missing: labels.iter().filter(is_missing).count() as u64,
-            is_capped: matches!(self.episode.end, End::MaxSteps | End::MaxTokens | End::MaxTime),
-            is_aborted: self.episode.end.error().is_some(),
+            is_capped: matches!(self.attempt.episode.end, End::MaxSteps | End::MaxTokens | End::MaxTime),
+            is_aborted: self.attempt.episode.end.error().is_some(),
             ..Delivered::default()
         };
         let mut readings = Readings::default();

@@ -78,14 +78,13 @@ impl<'a> Shared<'a> {
     }
 
     fn label(&self, turn: &Turn, situation: &Situation<'_>, tools: &[Tool]) -> Result<TurnAst, LabelRefusal> {
-        let refused = |code, reason: String| LabelRefusal { code, reason };
         if turn.reading == Some(Reading::Unreadable) {
-            return Err(refused(RefusalCode::Unreadable, "the answer cannot be read as a turn".to_owned()));
+            return Err(LabelRefusal::unreadable("the answer cannot be read as a turn"));
         }
-        let label = meaning(turn).map_err(|error| refused(RefusalCode::Unreadable, error.to_string()))?;
+        let label = meaning(turn).map_err(LabelRefusal::unreadable)?;
         for call in &label.calls {
             if let Some(reason) = refusal(situation.tools, &call.name, &call.arguments.to_value()) {
-                return Err(refused(RefusalCode::ForeignTool, reason));
+                return Err(LabelRefusal { code: RefusalCode::ForeignTool, reason });
             }
         }
         has_a_place(&label, tools, self.pairing.form)?;
