@@ -4,6 +4,7 @@ mod args;
 mod clock;
 mod commands;
 mod failure;
+mod guard;
 mod interrupt;
 mod models;
 mod printer;

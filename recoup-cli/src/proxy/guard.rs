@@ -1,14 +1,12 @@
-//! Who may ask: checked before anything of a request is read but its head.
-//!
-//! A page in the user's browser can send requests to this machine: it cannot forge `Host` or `Origin`,
-//! and without CORS it cannot send `application/json`.
+//! Who may ask the proxy: checked before anything of a request is read but its head.
 
 use std::net::IpAddr;
 
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
 use hyper::{Method, Request, StatusCode};
-use recoup::id::Hash;
 use recoup::models::Secret;
+
+use crate::guard::{check_site, is_json, is_token};
 
 /// The header of the proxy's own token.
 const TOKEN: &str = "x-recoup-token";
@@ -43,23 +41,18 @@ impl Guard {
     /// Refuses what must not pass.
     pub(super) fn check<B>(&self, request: &Request<B>) -> Result<Shown, Refusal> {
         let headers = request.headers();
-        let forbidden = |message| Refusal { status: StatusCode::FORBIDDEN, code: "forbidden", message };
-        let host = one(headers, &HOST).unwrap_or_default();
-        let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-        let name = name.map_or(host, |(name, _)| name);
-        if self.loopback && !matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
-            return Err(forbidden("the Host header does not name this machine"));
-        }
-        if headers.contains_key(ORIGIN) && one(headers, &ORIGIN) != Some(&format!("http://{host}")) {
-            return Err(forbidden("requests of other origins are refused"));
-        }
+        let origin = headers.contains_key(ORIGIN).then(|| one(headers, &ORIGIN));
+        check_site(self.loopback, one(headers, &HOST), origin).map_err(|message| Refusal {
+            status: StatusCode::FORBIDDEN,
+            code: "forbidden",
+            message,
+        })?;
         self.token(headers)
     }
 
     fn token(&self, headers: &HeaderMap) -> Result<Shown, Refusal> {
         let Some(token) = &self.token else { return Ok(Shown::default()) };
-        // Hashes are compared, so that the time taken says nothing about the token.
-        let is_token = |shown: &str| Hash::of(shown.as_bytes()) == Hash::of(token.reveal().as_bytes());
+        let is_token = |shown: &str| is_token(shown, token.reveal());
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = text(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
         // Where it stands as a key it must not go on, whatever else shows it.
@@ -78,8 +71,7 @@ pub(super) fn check_json<B>(request: &Request<B>) -> Result<(), Refusal> {
     if request.method() != Method::POST {
         return refuse(StatusCode::METHOD_NOT_ALLOWED, "method", "the method is another here");
     }
-    let kind = one(request.headers(), &CONTENT_TYPE).unwrap_or_default();
-    if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
+    if !is_json(one(request.headers(), &CONTENT_TYPE)) {
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", "send application/json");
     }
     let coded = request.headers().get("content-encoding").is_some_and(|coding| coding != "identity");

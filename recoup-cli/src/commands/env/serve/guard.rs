@@ -1,13 +1,9 @@
 //! Who may ask: checked before a request reaches an environment.
-//!
-//! A page in the user's browser can send requests to this machine: it cannot forge `Host` or `Origin`,
-//! and without CORS it cannot send `application/json`.
 
 use std::net::IpAddr;
 
-use recoup::id::Hash;
-
 use super::http::{Request, Response};
+use crate::guard::{check_site, is_json, is_token};
 
 /// What is asked of every request.
 pub(super) struct Guard {
@@ -26,20 +22,11 @@ impl Guard {
     /// # Errors
     /// The refusal.
     pub(super) fn check(&self, request: &mut Request) -> Result<(), Response> {
-        let host = request.header("host").unwrap_or_default().to_owned();
-        let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-        let name = name.map_or(host.as_str(), |(name, _)| name);
-        if self.loopback && !matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
-            return Err(Response::error(403, "the Host header does not name this machine"));
-        }
-        if request.has("origin") && request.header("origin") != Some(&format!("http://{host}")) {
-            return Err(Response::error(403, "requests of other origins are refused"));
-        }
+        let origin = request.has("origin").then(|| request.header("origin"));
+        check_site(self.loopback, request.header("host"), origin)
+            .map_err(|message| Response::error(403, message))?;
         self.check_token(request)?;
-        let kind = request.header("content-type").unwrap_or_default();
-        let is_json =
-            kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
-        if request.method == "POST" && !is_json {
+        if request.method == "POST" && !is_json(request.header("content-type")) {
             return Err(Response::error(415, "send application/json"));
         }
         Ok(())
@@ -47,8 +34,7 @@ impl Guard {
 
     fn check_token(&self, request: &mut Request) -> Result<(), Response> {
         let Some(token) = &self.token else { return Ok(()) };
-        // Hashes are compared, so that the time taken says nothing about the token.
-        let is_token = |shown: &str| Hash::of(shown.as_bytes()) == Hash::of(token.as_bytes());
+        let is_token = |shown: &str| is_token(shown, token);
         if request
             .header("authorization")
             .and_then(|value| value.strip_prefix("Bearer "))
