@@ -8,6 +8,11 @@
 //!
 //! Nothing of a message is kept here but its fingerprint.
 
+mod conversation;
+mod index;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,12 +20,12 @@ use std::sync::Arc;
 use recoup::importers::recoup_proxy::Api;
 use tokio::sync::watch;
 
+use self::conversation::{Conversation, Said, Wait};
+use self::index::Index;
 use super::fingerprint::Fingerprint;
 
 /// Conversations under one fingerprint that are looked at.
 const CANDIDATES_MAX: usize = 64;
-/// Numbers that a journal may leave out between two messages.
-const GAP_MAX: usize = 1 << 16;
 
 /// A conversation of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,48 +127,6 @@ pub(super) enum Durable {
     Unwritten,
 }
 
-/// An answer on its way to the disk.
-struct Wait {
-    state: watch::Receiver<Durable>,
-    /// The numbers of its messages.
-    messages: Range<u32>,
-}
-
-/// A message of a conversation.
-struct Message {
-    /// Of the history up to it.
-    history: Fingerprint,
-    /// Whether a model said it.
-    answer: bool,
-    /// Turns of the agent up to it.
-    turns: u32,
-    /// Whether an answer that was given here is among the messages up to it.
-    ours: bool,
-    /// Whether a request or an answer followed it.
-    followed: bool,
-}
-
-struct Conversation {
-    name: Arc<str>,
-    api: Api,
-    session: Option<(Fingerprint, String)>,
-    origin: Fingerprint,
-    told: Fingerprint,
-    held_out: Option<bool>,
-    ordinal: u64,
-    /// By their numbers; `None` is one that is not known, or that the log does not hold.
-    messages: Vec<Option<Message>>,
-    requests: u32,
-    open: u32,
-    waits: Vec<Wait>,
-    tools: Option<Fingerprint>,
-    /// Whether a request of this process has said its tools.
-    said_tools: bool,
-    particular: Vec<Fingerprint>,
-    answers: Vec<(Fingerprint, String)>,
-    used: u64,
-}
-
 /// Conversations that began alike.
 #[derive(Default)]
 struct Begun {
@@ -178,13 +141,12 @@ pub(super) struct Conversations {
     stamp: String,
     by_id: HashMap<ConversationId, Conversation>,
     by_session: HashMap<(Fingerprint, String), ConversationId>,
-    by_history: HashMap<Fingerprint, Vec<(ConversationId, u32)>>,
+    index: Index,
     /// `None` where two conversations have said it.
     by_particular: HashMap<Fingerprint, Option<ConversationId>>,
     by_answer: HashMap<(Fingerprint, String), (ConversationId, u32)>,
     by_log_name: HashMap<Arc<str>, ConversationId>,
     begun: HashMap<Fingerprint, Begun>,
-    messages: usize,
     names: HashMap<String, Fingerprint>,
     taken: HashSet<String>,
 }
@@ -203,7 +165,7 @@ impl Conversations {
 
     /// How many messages they have.
     pub(super) fn message_count(&self) -> usize {
-        self.messages
+        self.index.message_count()
     }
 
     /// Puts a request where it belongs and adds its new messages.
@@ -264,8 +226,8 @@ impl Conversations {
     /// The deepest message of a conversation that a history reaches.
     fn deepest(&self, id: ConversationId, histories: &[Fingerprint]) -> (Option<u32>, usize) {
         for (index, history) in histories.iter().enumerate().rev() {
-            let candidates = self.by_history.get(history).map_or(&[][..], Vec::as_slice);
-            if let Some((_, message)) = candidates.iter().rev().find(|(candidate, _)| *candidate == id) {
+            let holders = self.index.holders(*history);
+            if let Some((_, message)) = holders.iter().rev().find(|(candidate, _)| *candidate == id) {
                 return (Some(*message), index + 1);
             }
         }
@@ -279,10 +241,9 @@ impl Conversations {
     ) -> Option<(ConversationId, Option<u32>, usize)> {
         let mut repeated = None;
         for (index, history) in histories.iter().enumerate().rev() {
-            let Some(candidates) = self.by_history.get(history) else { continue };
             let whole = index + 1 == histories.len();
             let mut best: Option<((bool, u64), ConversationId, u32)> = None;
-            for (id, number) in candidates.iter().rev().take(CANDIDATES_MAX) {
+            for (id, number) in self.index.holders(*history).iter().rev().take(CANDIDATES_MAX) {
                 let Some(conversation) = self.by_id.get(id) else { continue };
                 let Some(message) = conversation.message(*number) else { continue };
                 let asked = whole && conversation.open > 0;
@@ -409,9 +370,8 @@ impl Conversations {
         conversation.said_tools = true;
         let mut last = parent;
         for (number, (message, history)) in (first..u32::MAX).zip(shown.iter().zip(histories).skip(known)) {
-            self.messages += 1;
-            conversation.put(number, last, *history, message.answer, false);
-            self.by_history.entry(*history).or_default().push((id, number));
+            let said = Said { parent: last, history: *history, answer: message.answer, given: false };
+            self.index.put(id, conversation, number, &said);
             last = Some(number);
         }
         if let Some(last) = last.and_then(|last| conversation.message(last)) {
@@ -464,18 +424,16 @@ impl Conversations {
         let mut last = begun.parent;
         for (number, message) in (begun.first..u32::MAX).zip(shown) {
             history = history.then(message.fingerprint);
-            if !conversation.put(number, last, history, message.answer, false) {
+            let said = Said { parent: last, history, answer: message.answer, given: false };
+            if !self.index.put(id, conversation, number, &said) {
                 break;
             }
-            self.messages += 1;
-            self.by_history.entry(history).or_default().push((id, number));
             last = Some(number);
         }
         id
     }
 
-    /// Keeps what makes the turn of a request durable.
-    /// The answer's messages begin at `first`.
+    /// Keeps what makes the turn of a request durable. The answer's messages begin at `first`.
     pub(super) fn wait(&mut self, id: ConversationId, first: u32, state: watch::Receiver<Durable>) {
         if let Some(conversation) = self.by_id.get_mut(&id) {
             let keep = |wait: &Wait| matches!(*wait.state.borrow(), Durable::NotYet | Durable::Unwritten);
@@ -501,13 +459,7 @@ impl Conversations {
         for number in numbers {
             let slot = conversation.messages.get_mut(number as usize).and_then(Option::take);
             let Some(message) = slot else { continue };
-            self.messages -= 1;
-            if let Some(known) = self.by_history.get_mut(&message.history) {
-                known.retain(|found| *found != (id, number));
-                if known.is_empty() {
-                    self.by_history.remove(&message.history);
-                }
-            }
+            self.index.take(id, number, message.history);
         }
     }
 
@@ -545,12 +497,11 @@ impl Conversations {
                     |before| before.history,
                 );
                 let history = before.then(message.fingerprint);
-                if !conversation.put(number, parent, history, true, true) {
+                let said = Said { parent, history, answer: true, given: true };
+                if !self.index.put(id, conversation, number, &said) {
                     return first;
                 }
-                self.messages += 1;
                 parent = Some(number);
-                self.by_history.entry(history).or_default().push((id, number));
                 number += 1;
                 if let (true, Some(fingerprint)) = (message.particular, message.fingerprint) {
                     let mark = mark(scope, fingerprint);
@@ -593,19 +544,15 @@ impl Conversations {
         }
         let Some(conversation) = self.by_id.remove(&id) else { return false };
         self.by_log_name.remove(&conversation.name);
-        self.messages -= conversation.messages.iter().flatten().count();
         if let Some(begun) = self.begun.get_mut(&conversation.origin) {
             begun.live -= 1;
             if begun.live == 0 {
                 self.begun.remove(&conversation.origin);
             }
         }
-        for message in conversation.messages.iter().flatten() {
-            if let Some(known) = self.by_history.get_mut(&message.history) {
-                known.retain(|(other, _)| *other != id);
-                if known.is_empty() {
-                    self.by_history.remove(&message.history);
-                }
+        for (number, message) in (0..u32::MAX).zip(&conversation.messages) {
+            if let Some(message) = message {
+                self.index.take(id, number, message.history);
             }
         }
         for mark in &conversation.particular {
@@ -629,45 +576,6 @@ impl Conversations {
     }
 }
 
-impl Conversation {
-    fn session_name(&self) -> Option<&str> {
-        self.session.as_ref().map(|(_, name)| name.as_str())
-    }
-
-    fn message(&self, number: u32) -> Option<&Message> {
-        self.messages.get(number as usize)?.as_ref()
-    }
-
-    /// Puts a message at its number; those between it and the last one are not known. Returns whether it
-    /// could be: a number that is taken, or far out, is none of this conversation.
-    fn put(
-        &mut self,
-        number: u32,
-        parent: Option<u32>,
-        history: Fingerprint,
-        answer: bool,
-        given: bool,
-    ) -> bool {
-        let place = number as usize;
-        if self.message(number).is_some() || place > self.messages.len() + GAP_MAX {
-            return false;
-        }
-        if place >= self.messages.len() {
-            self.messages.resize_with(place + 1, || None);
-        }
-        let before = parent.and_then(|parent| self.messages.get_mut(parent as usize)?.as_mut());
-        // Several messages of a model in a row, as some APIs write one answer, are one turn.
-        let (turns, ours) = before.map_or((u32::from(answer), given), |before| {
-            before.followed = true;
-            (before.turns + u32::from(answer && !before.answer), before.ours || given)
-        });
-        if let Some(slot) = self.messages.get_mut(place) {
-            *slot = Some(Message { history, answer, turns, ours, followed: false });
-        }
-        true
-    }
-}
-
 fn mark(scope: Fingerprint, message: Fingerprint) -> Fingerprint {
     Fingerprint::of(&[b"particular", &scope.0.to_le_bytes(), &message.0.to_le_bytes()])
 }
@@ -686,181 +594,4 @@ fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
         histories.push(history);
     }
     histories
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{
-        Api, Asking, ConversationId, Conversations, Durable, Fingerprint, Given, HashSet, Place, Restored,
-        Shown, watch,
-    };
-
-    const SCOPE: Fingerprint = Fingerprint(1);
-
-    fn said(text: &str, answer: bool) -> Shown {
-        let particular = answer && text.len() > 8;
-        Shown { fingerprint: Some(Fingerprint::of(&[text.as_bytes()])), answer, particular }
-    }
-
-    /// A history of questions (`?`) and answers.
-    fn history(texts: &[&str]) -> Vec<Shown> {
-        texts.iter().map(|text| said(text, !text.ends_with('?'))).collect()
-    }
-
-    fn asking<'a>(
-        api: Api,
-        session: Option<&'a str>,
-        previous: Option<&'a str>,
-        held_out: Option<bool>,
-    ) -> Asking<'a> {
-        Asking { api, scope: SCOPE, held_out, session, again: false, previous, now: 0 }
-    }
-
-    fn ask(conversations: &mut Conversations, texts: &[&str]) -> Place {
-        ask_in(conversations, texts, None)
-    }
-
-    fn ask_in(conversations: &mut Conversations, texts: &[&str], session: Option<&str>) -> Place {
-        let asking = asking(Api::Chat, session, None, None);
-        conversations.place(&asking, &history(texts), None)
-    }
-
-    fn given(last: Option<u32>, first: Option<u32>, alternatives: &[Vec<Shown>]) -> Given<'_> {
-        Given { last, first, alternatives, id: None, scope: SCOPE, now: 0 }
-    }
-
-    fn answer(conversations: &mut Conversations, place: &Place, new: usize, text: &str) {
-        let last = if new == 0 { place.parent } else { Some(place.first + new as u32 - 1) };
-        conversations.answer(place.id, &given(last, None, &[vec![said(text, true)]]));
-    }
-
-    #[test]
-    fn equal_conversations_at_one_time_go_on_side_by_side() {
-        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
-        let first = [ask(&mut conversations, &["a?"]), ask(&mut conversations, &["a?"])];
-        assert_ne!(first[0].id, first[1].id);
-        for place in &first {
-            answer(&mut conversations, place, 1, "yes");
-        }
-        let second =
-            [ask(&mut conversations, &["a?", "yes", "b?"]), ask(&mut conversations, &["a?", "yes", "b?"])];
-        assert_ne!(second[0].id, second[1].id);
-        assert_eq!([second[0].parent, second[1].parent], [Some(1), Some(1)]);
-        assert_eq!([second[0].turn, second[1].turn], [1, 1]);
-        // One answers, the other fails and is asked again.
-        answer(&mut conversations, &second[0], 1, "no");
-        conversations.answer(second[1].id, &given(Some(2), None, &[]));
-        let again = ask(&mut conversations, &["a?", "yes", "b?"]);
-        assert_eq!((again.id, again.parent, again.request), (second[1].id, Some(2), 2));
-    }
-
-    #[test]
-    fn an_edited_history_is_a_branch_and_examples_are_no_history() {
-        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
-        let first = ask(&mut conversations, &["example?", "shown", "a?"]);
-        answer(&mut conversations, &first, 3, "yes");
-        let next = ask(&mut conversations, &["example?", "shown", "a?", "yes", "b?"]);
-        answer(&mut conversations, &next, 1, "no");
-        let edited = ask(&mut conversations, &["example?", "shown", "a?", "yes", "c?"]);
-        assert_eq!((edited.id, edited.parent, edited.known), (first.id, Some(3), 4));
-        let other = ask(&mut conversations, &["example?", "shown", "z?"]);
-        assert_ne!(other.id, first.id, "examples in a prompt tie nobody together");
-    }
-
-    #[test]
-    fn a_journal_with_gaps_is_restored_by_its_numbers() {
-        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
-        let restored = |request, parent, first| Restored {
-            name: "s",
-            api: Api::Chat,
-            scope: SCOPE,
-            session: Some("s"),
-            request,
-            parent,
-            first,
-        };
-        // The lines of message 1 are lost, and those of 4 come before those of 3.
-        let id = conversations.restore(&restored(0, None, 0), &history(&["a?"]));
-        conversations.restore(&restored(1, Some(0), 4), &history(&["c?"]));
-        conversations.answer(id, &given(Some(0), Some(2), &[vec![said("yes", true)]]));
-        conversations.restore(&restored(2, Some(2), 3), &history(&["b?"]));
-        conversations.answer(id, &given(Some(1), Some(5), &[vec![said("of nothing", true)]]));
-        let place = ask_in(&mut conversations, &["a?", "yes", "b?", "no"], Some("s"));
-        assert_eq!((place.parent, place.known, place.first, place.request), (Some(3), 3, 5, 3));
-        assert_eq!(ask_in(&mut conversations, &["a?", "c?"], Some("s")).parent, Some(4));
-        let far = restored(9, None, u32::MAX);
-        conversations.restore(&far, &history(&["z?"]));
-        assert_eq!(conversations.message_count(), 5);
-    }
-
-    #[test]
-    fn a_request_that_is_not_in_the_log_is_nobodys_parent() {
-        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
-        let lost = ask_in(&mut conversations, &["a?", "b?"], Some("s"));
-        conversations.withdraw(&lost, Some(1));
-        conversations.answer(lost.id, &given(Some(1), None, &[]));
-        let again = ask_in(&mut conversations, &["a?", "b?"], Some("s"));
-        assert_eq!((again.parent, again.known), (None, 0));
-        assert!(again.tools_changed);
-        assert_eq!(conversations.message_count(), 2);
-        // An answer whose line is lost is what the client brings along.
-        let (durable, state) = watch::channel(Durable::NotYet);
-        answer(&mut conversations, &again, 2, "yes");
-        let first = again.first + 2;
-        conversations.wait(again.id, first, state);
-        durable.send_replace(Durable::Unwritten);
-        let next = ask_in(&mut conversations, &["a?", "b?", "yes", "c?"], Some("s"));
-        assert_eq!((next.parent, next.known), (Some(first - 1), 2));
-        assert!(next.waits.is_empty());
-    }
-
-    #[test]
-    fn what_two_have_said_is_nobodys_and_a_held_out_task_is_its_own() {
-        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
-        let first = ask(&mut conversations, &["a?"]);
-        answer(&mut conversations, &first, 1, "a long answer");
-        conversations.holds_out(first.id, || true);
-        let train = asking(Api::Chat, None, None, Some(false));
-        let told = history(&["summary?", "a long answer", "b?"]);
-        assert_ne!(conversations.place(&train, &told, None).id, first.id);
-        let held_out = asking(Api::Chat, None, None, Some(true));
-        assert_eq!(conversations.place(&held_out, &told, None).id, first.id);
-        let second = ask(&mut conversations, &["other?"]);
-        answer(&mut conversations, &second, 1, "a long answer");
-        let neither = ask(&mut conversations, &["short?", "a long answer", "b?"]);
-        assert!(neither.id != first.id && neither.id != second.id);
-    }
-
-    #[test]
-    fn a_previous_answer_belongs_to_its_client_api_and_session() {
-        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
-        let first =
-            conversations.place(&asking(Api::Responses, Some("s"), None, None), &history(&["a?"]), None);
-        let yes = [vec![said("yes", true)]];
-        conversations.answer(first.id, &Given { id: Some("r"), ..given(Some(0), None, &yes) });
-        let mut place = |asking: Asking<'_>| conversations.place(&asking, &history(&["b?"]), None).id;
-        assert_eq!(place(asking(Api::Responses, None, Some("r"), None)), first.id);
-        assert_eq!(place(asking(Api::Responses, Some("s"), Some("r"), None)), first.id);
-        assert_ne!(place(asking(Api::Responses, Some("t"), Some("r"), None)), first.id);
-        assert_ne!(place(asking(Api::Chat, None, Some("r"), None)), first.id);
-        let stranger = Asking { scope: Fingerprint(2), ..asking(Api::Responses, None, Some("r"), None) };
-        assert_ne!(place(stranger), first.id);
-    }
-
-    #[test]
-    fn sessions_and_particular_messages_survive_a_new_context() {
-        let mut conversations = Conversations::new("x".to_owned(), HashSet::new());
-        let first = ask_in(&mut conversations, &["a?"], Some("s"));
-        answer(&mut conversations, &first, 1, "yes");
-        assert_eq!(ask_in(&mut conversations, &["short?"], Some("s")).id, first.id);
-        let open = ask(&mut conversations, &["long?"]);
-        answer(&mut conversations, &open, 1, "a long answer");
-        let compacted = ask(&mut conversations, &["summary?", "a long answer", "b?"]);
-        assert_eq!((compacted.id, compacted.parent, compacted.known), (open.id, None, 0));
-        assert!(!conversations.forget(open.id), "a request is under way");
-        conversations.answer(open.id, &given(Some(0), None, &[]));
-        assert!(conversations.forget(open.id));
-        assert_ne!(ask(&mut conversations, &["again?", "a long answer", "b?"]).id, open.id);
-        assert_eq!(conversations.idle(u64::MAX), [] as [ConversationId; 0], "something is open in each");
-    }
 }
