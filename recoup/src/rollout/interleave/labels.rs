@@ -5,7 +5,7 @@ use crate::environments::{Action, CheckpointKind, Environment, Exchange, TaskSpe
 use crate::rollout::forms::{Form, ToolTypes, written};
 use crate::rollout::{Conditions, End, Episode, PolicyError, Turn, run};
 use crate::trajectory::{Tool, Trajectory};
-use crate::verdict::{Actor, LabelCost, LabelMark, LabelRefusal, RefusalCode, StateLabel, TurnAst};
+use crate::verdict::{LabelCost, LabelMark, LabelRefusal, RefusalCode, StateLabel, TurnAst};
 
 /// Whether the student's form says the same of a turn when it is read again.
 pub(super) fn has_a_place(turn: &TurnAst, tools: &[Tool], form: &dyn Form) -> Result<(), LabelRefusal> {
@@ -148,10 +148,6 @@ impl Visited<'_> {
 
     /// Whether the teacher acted from a turn to the end, or the student just as it.
     fn is_teachers_from(&self, turn: usize) -> bool {
-        let acted = |visit: &Visit| {
-            let same = || visit.label.as_ref().ok() == visit.executed.as_ref();
-            visit.actor == Actor::Teacher || same()
-        };
-        self.visits.iter().skip(turn).all(acted)
+        self.visits.iter().skip(turn).all(Visit::is_teachers)
     }
 }

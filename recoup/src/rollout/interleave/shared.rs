@@ -8,8 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::labels::has_a_place;
 use super::token_shift;
 use crate::environments::{Action, Scene, refusal};
-use crate::interleaving::Reading;
-use crate::interleaving::{Mixing, Seat};
+use crate::interleaving::{Mixing, Reading, Seat};
 use crate::rollout::conversation::{likely_tokens, meaning, tools};
 use crate::rollout::forms::Form;
 use crate::rollout::{Policy, PolicyError, Situation, Spent, TakesAdvice, Turn};
@@ -65,6 +64,15 @@ pub(super) struct Visit {
     pub student_spent: Spent,
     /// How far the student's turn lies from the teacher, where both gave log-probabilities.
     pub shift: Option<TokenShift>,
+}
+
+impl Visit {
+    /// Whether what was executed here is the teacher's turn: it acted, or the student said just the same.
+    pub(super) fn is_teachers(&self) -> bool {
+        // A refused label and a turn that cannot be read are not the same.
+        let is_same = || self.label.as_ref().is_ok_and(|label| Some(label) == self.executed.as_ref());
+        self.actor == Actor::Teacher || is_same()
+    }
 }
 
 impl<'a> Shared<'a> {
@@ -175,4 +183,28 @@ fn goes_in_circles(situation: &Situation<'_>) -> bool {
     let is_done = |action: &Action| matches!(action, Action::Say(_));
     let recent = situation.transcript.iter().rev().take(LOOP_WINDOW);
     !is_done(&last.action) && recent.filter(|exchange| *exchange == last).count() >= LOOP_REPEATS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Actor, LabelRefusal, Spent, Turn, TurnAst, Visit};
+
+    #[test]
+    fn a_turn_that_nobody_could_read_is_not_the_teachers() {
+        let said = |text: &str| TurnAst { text: text.to_owned(), calls: Vec::new() };
+        let visit = |label, executed| Visit {
+            turn: 0,
+            actor: Actor::Student,
+            label,
+            taught: Turn::default(),
+            executed,
+            reading: None,
+            marks: Vec::new(),
+            student_spent: Spent::default(),
+            shift: None,
+        };
+        assert!(visit(Ok(said("a")), Some(said("a"))).is_teachers());
+        assert!(!visit(Ok(said("a")), Some(said("b"))).is_teachers());
+        assert!(!visit(Err(LabelRefusal::unreadable("no turn")), None).is_teachers());
+    }
 }
