@@ -6,7 +6,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
 use hyper::{Method, Request, StatusCode};
 use recoup::models::Secret;
 
-use crate::guard::{check_site, is_json, is_token};
+use crate::guard::{Origin, check_site, is_json, is_token};
 
 /// The header of the proxy's own token.
 const TOKEN: &str = "x-recoup-token";
@@ -41,7 +41,7 @@ impl Guard {
     /// Refuses what must not pass.
     pub(super) fn check<B>(&self, request: &Request<B>) -> Result<Shown, Refusal> {
         let headers = request.headers();
-        let origin = headers.contains_key(ORIGIN).then(|| one(headers, &ORIGIN));
+        let origin = Origin::of(headers.contains_key(ORIGIN), one(headers, &ORIGIN));
         check_site(self.loopback, one(headers, &HOST), origin).map_err(|message| Refusal {
             status: StatusCode::FORBIDDEN,
             code: "forbidden",

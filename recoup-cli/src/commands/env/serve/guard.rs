@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::http::{Request, Response};
-use crate::guard::{check_site, is_json, is_token};
+use crate::guard::{Origin, check_site, is_json, is_token};
 
 /// What is asked of every request.
 pub(super) struct Guard {
@@ -22,7 +22,7 @@ impl Guard {
     /// # Errors
     /// The refusal.
     pub(super) fn check(&self, request: &mut Request) -> Result<(), Response> {
-        let origin = request.has("origin").then(|| request.header("origin"));
+        let origin = Origin::of(request.has("origin"), request.header("origin"));
         check_site(self.loopback, request.header("host"), origin)
             .map_err(|message| Response::error(403, message))?;
         self.check_token(request)?;
