@@ -9,6 +9,8 @@ PEERS_OPENENV := $(CACHE)/peers-openenv
 PEERS_VERIFIERS := $(CACHE)/peers-verifiers
 # Clients and harnesses that talk through the proxy.
 PEERS_PROXY := $(CACHE)/peers-proxy
+# LiteLLM's proxy, to measure beside.
+PEERS_LITELLM := $(CACHE)/peers-litellm
 # torch and trl: gigabytes.
 PEERS_TRAINERS := $(CACHE)/peers-trainers
 # llama.cpp's server and a small model.
@@ -122,7 +124,8 @@ $(PEERS)/ready: peers/requirements.txt
 $(PEERS_OPENENV)/ready: peers/requirements-openenv.txt
 $(PEERS_VERIFIERS)/ready: peers/requirements-verifiers.txt
 $(PEERS_PROXY)/ready: peers/requirements-proxy.txt
-$(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEERS_PROXY)/ready:
+$(PEERS_LITELLM)/ready: benches/requirements-litellm.txt
+$(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEERS_PROXY)/ready $(PEERS_LITELLM)/ready:
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/pip install --quiet -r $<
 	touch $@
@@ -168,9 +171,11 @@ bench-main-job: bench-programs
 bench-hindsight: bench-programs
 	python3 benches/hindsight.py target/release/recoup --json benches/results/hindsight.json
 
-# The proxy's throughput, added latency and memory, with clients and a scripted upstream in one process.
-bench-proxy: bench-programs
-	target/release/examples/proxy_load target/release/recoup
+# The proxy's throughput, added latency and memory, beside LiteLLM's, with clients and a scripted upstream in
+# one process.
+bench-proxy: $(PEERS_LITELLM)/ready bench-programs
+	target/release/examples/proxy_load target/release/recoup --litellm $(PEERS_LITELLM)/bin/litellm \
+		| tee benches/results/proxy.json
 
 # Half an hour of load on the proxy: its memory must not grow.
 soak: bench-programs

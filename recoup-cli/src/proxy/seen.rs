@@ -2,7 +2,7 @@
 //! not read again each time.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use recoup::importers::recoup_proxy::Api;
 use serde_json::value::RawValue;
@@ -23,19 +23,30 @@ pub(super) struct Seen(Mutex<HashMap<Fingerprint, Shown>>);
 impl Seen {
     /// What each message of a history shows.
     pub(super) fn show<'a>(&self, api: Api, messages: impl Iterator<Item = &'a RawValue>) -> Vec<Shown> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() > KEPT_MAX {
+        messages.map(|raw| self.look(api, raw)).collect()
+    }
+
+    fn look(&self, api: Api, raw: &RawValue) -> Shown {
+        let text = raw.get();
+        if text.len() < LONG {
+            return show(api, raw);
+        }
+        let key = Fingerprint::of(&[super::api::path(api).as_bytes(), text.as_bytes()]);
+        if let Some(shown) = self.known().get(&key) {
+            return *shown;
+        }
+        // Nobody waits while a long message is read; two that read the same one find the same.
+        let shown = show(api, raw);
+        let mut known = self.known();
+        if known.len() >= KEPT_MAX {
             known.clear();
         }
-        let look = |raw: &RawValue| {
-            let text = raw.get();
-            if text.len() < LONG {
-                return show(api, raw);
-            }
-            let key = Fingerprint::of(&[super::api::path(api).as_bytes(), text.as_bytes()]);
-            *known.entry(key).or_insert_with(|| show(api, raw))
-        };
-        messages.map(look).collect()
+        known.insert(key, shown);
+        shown
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Fingerprint, Shown>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -19,11 +19,13 @@ mod learned;
 mod llamafactory;
 mod manifest;
 mod openai;
+#[cfg(feature = "parquet")]
 mod plain;
 #[cfg(feature = "parquet")]
 pub mod release;
 mod row_file;
 mod rows;
+#[cfg(feature = "parquet")]
 mod scout;
 mod shape;
 mod tinker;
@@ -36,6 +38,7 @@ mod trl_prompt_completion;
 #[cfg(feature = "templates")]
 pub mod trl_tokenized;
 mod unsloth;
+#[cfg(feature = "parquet")]
 mod verl;
 #[cfg(feature = "templates")]
 mod windows;

@@ -237,6 +237,37 @@ fn a_token_is_asked_for_and_never_sent_on() {
 }
 
 #[test]
+fn a_full_disk_refuses_requests_and_loses_none_that_was_answered() {
+    let bench = Bench::new();
+    let server = counting();
+    let flags = ["--upstream", &server.url()];
+    let proxy = Proxy::start_on_small_disk(&bench, 2048, &flags);
+    let ask = |proxy: &Proxy, number: u32| {
+        proxy.post(PATH, &[], &chat(&[user(&format!("{number} {}", "x".repeat(100_000)))]))
+    };
+    let mut answered = 0;
+    let refusal = loop {
+        assert!(answered < 100, "the disk is never full");
+        let got = ask(&proxy, answered);
+        if got.status != 200 {
+            break got;
+        }
+        answered += 1;
+    };
+    assert!(answered > 0);
+    assert_eq!(refusal.status, 503, "{}", refusal.text());
+    assert_eq!(refusal.json()["error"]["code"], "disk");
+    assert_eq!(proxy.get("/healthz").status, 200);
+    assert!(proxy.metric("recoup_proxy_unwritten_total") > 0);
+    proxy.kill();
+    let proxy = Proxy::start(&bench, &flags);
+    assert_eq!(ask(&proxy, answered).status, 200, "there is room again");
+    proxy.stop();
+    let kept = runs(&bench).into_iter().filter(|run| run.nodes.iter().any(|node| node.occurrence.sampled));
+    assert_eq!(kept.count(), answered as usize + 1, "every answer that was given, each once");
+}
+
+#[test]
 fn a_proxy_that_is_killed_goes_on_where_it_was() {
     let bench = Bench::new();
     let server = FaultServer::start(|_, asked| {
