@@ -26,7 +26,7 @@ FUZZ_SECONDS ?= 3600
 
 .PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers \
 	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-programs \
-	bench-proxy soak fuzz setup
+	bench-proxy soak fuzz fuzz-formats setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
 # job, the tests and the benches, so dependencies build once.
@@ -187,8 +187,8 @@ bench-programs:
 # An hour of fuzzing, shared by three targets. What one finds lies under fuzz/artifacts/ and is kept as
 # recoup/tests/fixtures/fuzz/<target>/<what-it-is>. Needs `cargo install cargo-fuzz --locked`. The bundled
 # C is built without the sanitizer, which would make SQLite alone take longer than all the rest.
-fuzz: export RUSTC_BOOTSTRAP = 1
-fuzz: export CFLAGS = -O1 -fno-sanitize=address
+fuzz fuzz-formats: export RUSTC_BOOTSTRAP = 1
+fuzz fuzz-formats: export CFLAGS = -O1 -fno-sanitize=address
 fuzz:
 	python3 fuzz/make_seeds.py
 	for target in slicer canonical importers; do \
@@ -197,6 +197,16 @@ fuzz:
 			recoup/tests/fixtures/fuzz/$$target -- \
 			$$(test -f fuzz/corpus/$$target.dict && echo -dict=fuzz/corpus/$$target.dict) \
 			-max_total_time=$$(( $(FUZZ_SECONDS) / 3 )) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
+	done
+
+# Each importer for itself, two minutes each: `make fuzz-formats FORMATS="otel-genai langfuse" FUZZ_SECONDS=60`.
+fuzz-formats: FUZZ_SECONDS = 120
+fuzz-formats:
+	python3 fuzz/make_seeds.py
+	for format in $(or $(FORMATS),$$(ls fuzz/corpus/importers | grep -v detection)); do \
+		echo "$$format" && RECOUP_FUZZ_FORMAT=$$format $(CARGO) fuzz run --fuzz-dir fuzz importers \
+			fuzz/corpus/importers/$$format -- -dict=fuzz/corpus/importers.dict \
+			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 -timeout=10 -max_len=65536 || exit 1; \
 	done
 
 # Tools that the checks need and a clean machine lacks.

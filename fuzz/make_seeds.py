@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills `corpus/importers` with small real-looking files and `corpus/importers.dict` with words.
+"""Fills `corpus/importers`, a folder a format, with small real-looking files and `corpus/importers.dict` with words.
 
 A seed is a fixture or an example behind one byte that chooses who reads it: 0xff detection, else the importer
 at that place in the order of the formats' names (`importers` in fuzz_properties.rs). Inspect's logs come as
@@ -43,9 +43,11 @@ def archives(log):
             yield packed.getvalue()
 
 
-def add(choice, file):
+def add(name, choice, file):
     seed = bytes([choice]) + file
-    (CORPUS / hashlib.sha256(seed).hexdigest()[:16]).write_bytes(seed)
+    folder = CORPUS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / hashlib.sha256(seed).hexdigest()[:16]).write_bytes(seed)
 
 
 def words():
@@ -56,14 +58,13 @@ def words():
     return sorted(found)
 
 
-CORPUS.mkdir(parents=True, exist_ok=True)
 formats = sorted(folder.name for folder in FIXTURES.iterdir() if folder.is_dir() and folder.name != "writers")
 for number, name in enumerate(formats):
     for file in small_files(FIXTURES / name):
-        add(number, file)
-        add(DETECT, file)
+        add(name, number, file)
+        add("detection", DETECT, file)
         for archive in archives(file) if name == "inspect" else ():
-            add(number, archive)
+            add(name, number, archive)
 for file in small_files(PROJECT / "examples/failed-runs"):
-    add(DETECT, file)
+    add("detection", DETECT, file)
 CORPUS.with_suffix(".dict").write_text("".join(f'"{word}"\n' for word in words()))

@@ -5,7 +5,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use crate::fuzz_properties::{all_importers, canonical, importers, slicer};
+use crate::fuzz_properties::{all_importers, canonical, choice_of, importers, slicer};
 
 fn replay(target: &str, property: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fuzz").join(target);
@@ -38,4 +38,17 @@ fn importer_cases_hold() {
         importers(bytes);
         all_importers(bytes);
     });
+}
+
+#[test]
+fn a_formats_byte_is_the_place_of_its_fixtures() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/importers");
+    let entries = fs::read_dir(fixtures).unwrap().map(|entry| entry.unwrap());
+    let folders = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+    let mut names: Vec<_> = folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.retain(|name| name != "writers");
+    names.sort();
+    for (place, name) in names.iter().enumerate() {
+        assert_eq!(choice_of(name).map(usize::from), Some(place), "{name}");
+    }
 }

@@ -125,14 +125,24 @@ pub fn importers(bytes: &[u8]) {
         // A file that cannot be looked at is an error, which is an answer.
         DETECT => detect(&source).unwrap_or_default(),
         choice => {
-            let mut by_name = IMPORTERS.to_vec();
-            by_name.sort_by_key(|importer| importer.format());
+            let by_name = by_name();
             by_name.get(usize::from(choice) % by_name.len()).copied()
         }
     };
     if let Some(importer) = importer {
         import_holds(importer, &source);
     }
+}
+
+fn by_name() -> Vec<&'static dyn Importer> {
+    let mut by_name = IMPORTERS.to_vec();
+    by_name.sort_by_key(|importer| importer.format());
+    by_name
+}
+
+/// The first byte that means a format.
+pub fn choice_of(format: &str) -> Option<u8> {
+    by_name().iter().position(|importer| importer.format() == format)?.try_into().ok()
 }
 
 /// The same for detection and every importer, whatever the first byte: a case is kept for all of them, and
