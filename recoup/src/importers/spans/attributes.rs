@@ -30,7 +30,7 @@ struct KeyValue<'a> {
     #[serde(borrow)]
     key: Cow<'a, str>,
     #[serde(borrow, default)]
-    value: Option<&'a RawValue>,
+    value: Option<Object<'a>>,
 }
 
 impl<'a> Attributes<'a> {
@@ -40,7 +40,7 @@ impl<'a> Attributes<'a> {
     /// When it is none.
     pub(super) fn from_otlp(list: &'a RawValue) -> Result<Self, RecordError> {
         let pairs: Vec<KeyValue<'a>> = serde_json::from_str(list.get())?;
-        let values = pairs.into_iter().filter_map(|pair| Some((pair.key, any_value(pair.value?, 0)?)));
+        let values = pairs.into_iter().filter_map(|pair| Some((pair.key, meaning(pair.value?, 0)?)));
         Ok(Self(values.collect()))
     }
 
@@ -185,8 +185,12 @@ impl<'a> Attributes<'a> {
 }
 
 /// A value of OTLP as the JSON it means.
-pub(super) fn any_value(raw: &RawValue, depth: usize) -> Option<Cow<'_, RawValue>> {
-    let mut kinds = Object::of(raw)?;
+pub(super) fn any_value(raw: &RawValue) -> Option<Cow<'_, RawValue>> {
+    meaning(Object::of(raw)?, 0)
+}
+
+/// What the one member of a value says, which names its kind.
+fn meaning(mut kinds: Object<'_>, depth: usize) -> Option<Cow<'_, RawValue>> {
     if let Some(plain) =
         ["stringValue", "boolValue", "doubleValue", "bytesValue"].iter().find_map(|key| kinds.take(key))
     {
@@ -199,20 +203,20 @@ pub(super) fn any_value(raw: &RawValue, depth: usize) -> Option<Cow<'_, RawValue
             None => Some(Cow::Borrowed(number)),
         };
     }
-    if depth >= DEPTH_MAX {
-        return Some(Cow::Borrowed(raw));
-    }
+    let below = |raw| {
+        if depth >= DEPTH_MAX { Some(Cow::Borrowed(raw)) } else { meaning(Object::of(raw)?, depth + 1) }
+    };
     if kinds.has("arrayValue") {
         let values = kinds.object("arrayValue").list("values").unwrap_or_default();
-        let values: Vec<_> = values.into_iter().filter_map(|raw| any_value(raw, depth + 1)).collect();
+        let values: Vec<_> = values.into_iter().filter_map(below).collect();
         let texts: Vec<&str> = values.iter().map(|raw| raw.get()).collect();
         return made(format!("[{}]", texts.join(",")));
     }
     if kinds.has("kvlistValue") {
         let pairs = kinds.object("kvlistValue").list("values").unwrap_or_default();
         let members = pairs.into_iter().filter_map(|raw| {
-            let pair: KeyValue<'_> = value(raw)?;
-            Some((pair.key, any_value(pair.value?, depth + 1)?.get().to_owned()))
+            let mut pair = Object::of(raw)?;
+            Some((pair.text("key")?, below(pair.take("value")?)?.get().to_owned()))
         });
         return made(write_object(members));
     }

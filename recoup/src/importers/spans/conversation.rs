@@ -118,13 +118,20 @@ impl Conversation {
         speaker: &Speaker<'_>,
         lost: &mut Vec<(String, &'static str)>,
     ) -> Result<Option<usize>, RecordError> {
-        if let Some(mended) = mended(raw, lost) {
+        let decoded = text(raw);
+        // A list, as nearly every request is, is looked through once.
+        let source = decoded.as_deref().unwrap_or(raw.get());
+        let mut list: Option<Vec<&RawValue>> = serde_json::from_str(source).ok();
+        if list.is_none()
+            && let Some(mended) = mended(raw, lost)
+        {
             return self.follow(&mended, at, speaker, lost);
         }
-        let decoded = text(raw);
-        let inner = decoded.as_deref().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
-        let raw = inner.filter(|inner| is_array(inner) || is_object(inner)).unwrap_or(raw);
-        let mut list = listed(raw);
+        let inner = || {
+            let inner = serde_json::from_str::<&RawValue>(decoded.as_deref()?).ok();
+            inner.filter(|inner| is_array(inner) || is_object(inner))
+        };
+        list = list.or_else(|| requested(inner().unwrap_or(raw)));
         if let Some([only]) = list.as_deref()
             && is_array(only)
         {
@@ -133,6 +140,7 @@ impl Conversation {
         }
         let list = list.filter(|list| !list.is_empty() && list.iter().all(|raw| is_object(raw)));
         let Some(list) = list else {
+            let raw = inner().unwrap_or(raw);
             let nodes = messages(raw, speaker.dialect, speaker.role, &mut self.aside)?;
             return Ok(nodes.into_iter().fold(at, |at, node| Some(self.step(node, at, speaker))));
         };
@@ -347,11 +355,8 @@ fn mended(raw: &RawValue, lost: &mut Vec<(String, &'static str)>) -> Option<Box<
     RawValue::from_string(format!("[{}]", whole.join(","))).ok()
 }
 
-/// The messages of a list, or of a request that holds nothing else to be said.
-fn listed(raw: &RawValue) -> Option<Vec<&RawValue>> {
-    if !is_object(raw) {
-        return elements(raw);
-    }
+/// The messages of a request that holds nothing else to be said.
+fn requested(raw: &RawValue) -> Option<Vec<&RawValue>> {
     let request = Object::of(raw)?;
     let apart = ["role", "lc", "system", "instructions", "systemInstruction", "system_instruction"];
     if apart.iter().any(|key| request.has(key)) {

@@ -79,8 +79,8 @@ impl Spans for Langfuse {
         find(whole, false, pieces)
     }
 
-    fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
-        row(Object::parse(piece, "row")?, 0, trace)
+    fn read<'r>(&self, piece: Object<'r>, trace: &mut Trace<'r>) -> Result<(), RecordError> {
+        row(piece, 0, trace)
     }
 }
 

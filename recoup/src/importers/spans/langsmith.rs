@@ -42,8 +42,8 @@ impl Spans for LangSmith {
         Ok(())
     }
 
-    fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
-        run(Object::parse(piece, "run")?, trace)
+    fn read<'r>(&self, piece: Object<'r>, trace: &mut Trace<'r>) -> Result<(), RecordError> {
+        run(piece, trace)
     }
 }
 

@@ -46,8 +46,7 @@ impl Spans for MlFlow {
         Ok(())
     }
 
-    fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
-        let mut fields = Object::parse(piece, "trace")?;
+    fn read<'r>(&self, mut fields: Object<'r>, trace: &mut Trace<'r>) -> Result<(), RecordError> {
         let mut info = fields.object("info");
         for raw in info.list("assessments").unwrap_or_default() {
             assessment(raw, trace);

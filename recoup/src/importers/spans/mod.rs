@@ -37,7 +37,8 @@ pub(super) use self::mlflow::MlFlow;
 pub(super) use self::openai_agents::OpenAiAgents;
 pub(super) use self::otlp::{OpenInference, OtelGenAi};
 use self::span::Trace;
-use self::staging::{Fragment, Staging};
+use self::staging::{Fragment, Staging, take_name};
+use super::object::Object;
 use super::slice::{RawRecord, RecordError, Records, in_order};
 use super::{Event, ImportError, Importer, Layout, Probe, Scoring, Sink, Source};
 use crate::warning::{ByteSpan, Loss, Quarantine};
@@ -63,7 +64,7 @@ trait Spans: Sync {
         Ok(Part { source: source.clone(), layouts, translated: None })
     }
 
-    /// Finds the pieces of a record.
+    /// Finds the pieces of a record: objects.
     ///
     /// # Errors
     /// When the record is not of the format.
@@ -73,7 +74,7 @@ trait Spans: Sync {
     ///
     /// # Errors
     /// When the piece is not of the format.
-    fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError>;
+    fn read<'r>(&self, piece: Object<'r>, trace: &mut Trace<'r>) -> Result<(), RecordError>;
 }
 
 impl<T: Spans> Importer for T {
@@ -113,7 +114,7 @@ struct Pieces<'r> {
 /// A piece of a run within a record.
 struct Piece<'r> {
     run: String,
-    /// Bytes of the record.
+    /// Bytes of the record: an object.
     body: &'r RawValue,
     /// What the record says of it and others together, as JSON.
     context: Option<Arc<str>>,
@@ -230,19 +231,21 @@ fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, is_table: bool
     }));
 }
 
-/// Reads the pieces of a run, which a staged record holds, and puts the run together.
+/// Reads the pieces of a run and puts it together.
 fn read_run(format: &dyn Spans, mut record: RawRecord, scoring: &Scoring, events: &mut Vec<Event>) {
-    let name_end = memchr::memchr(b'\n', &record.bytes).map_or(0, |at| at + 1);
-    let name: Vec<u8> = record.bytes.drain(..name_end).collect();
-    let name: String = serde_json::from_slice(&name).unwrap_or_default();
+    let name = take_name(&mut record);
     record.hash();
     record.rewrite();
     let mut trace = Trace::default();
-    let pieces = serde_json::Deserializer::from_slice(&record.bytes).into_iter::<&RawValue>();
-    for piece in pieces {
+    for piece in serde_json::Deserializer::from_slice(&record.bytes).into_iter::<Object<'_>>() {
+        // Behind what is no object nothing can be found.
+        let is_last = piece.is_err();
         let read = piece.map_err(RecordError::from).and_then(|piece| format.read(piece, &mut trace));
         if let Err(error) = read {
             events.push(record.quarantine(&error));
+        }
+        if is_last {
+            break;
         }
     }
     // A `Vec` never fails to take an event.

@@ -53,8 +53,7 @@ impl Spans for OpenAiAgents {
         Ok(())
     }
 
-    fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
-        let mut item = Object::parse(piece, "item")?;
+    fn read<'r>(&self, mut item: Object<'r>, trace: &mut Trace<'r>) -> Result<(), RecordError> {
         if item.text("object").as_deref() == Some("trace") {
             item.take("id");
             if let Some(name) = item.text("workflow_name") {

@@ -17,8 +17,8 @@ use super::protobuf;
 use super::span::{Kind, Span, Trace};
 use super::time::Time;
 use super::{Part, Piece, Pieces, Spans};
-use crate::importers::object::{Object, missing};
-use crate::importers::value::{json_object, text, value};
+use crate::importers::object::{Object, missing, wrong_type};
+use crate::importers::value::{is_object, json_object, text, value};
 use crate::importers::{ImportError, Layout, Outline, Probe, RawRecord, RecordError, Shape, Sink, Source};
 use crate::json::Json;
 
@@ -148,7 +148,7 @@ impl Spans for OtelGenAi {
         find(record, pieces)
     }
 
-    fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
+    fn read<'r>(&self, piece: Object<'r>, trace: &mut Trace<'r>) -> Result<(), RecordError> {
         read(piece, trace)
     }
 }
@@ -176,7 +176,7 @@ impl Spans for OpenInference {
         find(record, pieces)
     }
 
-    fn read<'r>(&self, piece: &'r RawValue, trace: &mut Trace<'r>) -> Result<(), RecordError> {
+    fn read<'r>(&self, piece: Object<'r>, trace: &mut Trace<'r>) -> Result<(), RecordError> {
         read(piece, trace)
     }
 }
@@ -222,6 +222,9 @@ fn piece<'r>(
     context: Option<Arc<str>>,
     pieces: &mut Pieces<'r>,
 ) -> Result<(), RecordError> {
+    if !is_object(body) {
+        return Err(wrong_type("spans[]", "an object"));
+    }
     let head: Head<'r> = serde_json::from_str(body.get())?;
     let trace = head.trace.or(head.flat).or(head.context.and_then(|context| context.trace_id));
     let Some(trace) = trace.filter(|trace| !trace.is_empty()) else {
@@ -249,8 +252,7 @@ fn bare_call(body: &RawValue) -> Option<String> {
         .then(|| attributes.text("gen_ai.conversation.id"))?
 }
 
-fn read<'a>(piece: &'a RawValue, trace: &mut Trace<'a>) -> Result<(), RecordError> {
-    let mut fields = Object::parse(piece, "span")?;
+fn read<'a>(mut fields: Object<'a>, trace: &mut Trace<'a>) -> Result<(), RecordError> {
     if fields.has("context") && !fields.has("name") {
         return resource(fields.object("context"), trace);
     }
@@ -405,7 +407,7 @@ fn log_record<'a>(mut fields: Object<'a>, trace: &mut Trace<'a>) -> Result<(), R
         trace.said(&span, at).detail(attributes);
         return Ok(());
     }
-    let body = fields.take("body").and_then(|raw| any_value(raw, 0));
+    let body = fields.take("body").and_then(|raw| any_value(raw));
     let body = body.map(|raw| raw.get().to_owned()).unwrap_or_default();
     let inner = serde_json::from_str::<&RawValue>(&body).ok();
     let decoded = inner.and_then(text).map(Cow::into_owned);

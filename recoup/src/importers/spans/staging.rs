@@ -146,6 +146,14 @@ struct File {
     translated: Option<u64>,
 }
 
+/// Takes the run's name off the end of a record of [`Runs::next`].
+pub(super) fn take_name(record: &mut RawRecord) -> String {
+    let start = memchr::memrchr(b'\n', &record.bytes).map_or(0, |at| at + 1);
+    let name = serde_json::from_slice(record.bytes.get(start..).unwrap_or_default()).unwrap_or_default();
+    record.bytes.truncate(start);
+    name
+}
+
 /// Runs, read back one after the other.
 pub(super) struct Runs {
     connection: Connection,
@@ -173,9 +181,9 @@ impl Row {
 }
 
 impl Runs {
-    /// The next run as one record: JSON values, each on a line of its own. First comes its name, then
-    /// its pieces, each context as `{"context":…}` before the first piece that stands in it. A run
-    /// larger than a record may be is quarantined.
+    /// The next run as one record: its pieces, each on lines of its own and each context as `{"context":…}`
+    /// before the first piece that stands in it, and its name ([`take_name`]). A run larger than a record
+    /// may be is quarantined.
     pub(super) fn next(&mut self) -> Option<Result<Result<RawRecord, Quarantine>, ImportError>> {
         let run = self.next;
         self.next += 1;
@@ -220,8 +228,7 @@ impl Runs {
                 reason: format!("a run of more than {limit} bytes; raise `--max-record` to read it"),
             }));
         }
-        record.bytes.extend_from_slice(Json::string(name).as_str().as_bytes());
-        record.bytes.push(b'\n');
+        record.bytes.reserve(bytes as usize + rows.len() + name.len() + 2);
         let mut context = None;
         for row in &rows {
             if row.context != context {
@@ -242,6 +249,7 @@ impl Runs {
             }
             record.bytes.push(b'\n');
         }
+        record.bytes.extend_from_slice(Json::string(name).as_str().as_bytes());
         Ok(Ok(record))
     }
 
@@ -286,7 +294,7 @@ impl Runs {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Fragment, Staging};
+    use super::{Fragment, Staging, take_name};
     use crate::importers::{ImportOptions, Source};
     use crate::warning::ByteSpan;
 
@@ -309,7 +317,13 @@ mod tests {
     fn read(staging: Staging) -> Vec<String> {
         let mut runs = staging.finish().unwrap();
         std::iter::from_fn(|| runs.next())
-            .map(|run| run.unwrap().map_or_else(|bad| bad.code, |run| String::from_utf8(run.bytes).unwrap()))
+            .map(|run| match run.unwrap() {
+                Err(bad) => bad.code,
+                Ok(mut record) => {
+                    let name = take_name(&mut record);
+                    format!("{name}: {}", String::from_utf8(record.bytes).unwrap())
+                }
+            })
             .collect()
     }
 
@@ -323,7 +337,7 @@ mod tests {
         staging.file(source("b", "4"), None);
         staging.add(&Fragment { context: Some("{}".into()), ..at("a", 0, 1) }).unwrap();
         staging.add(&Fragment { held: Some("null".to_owned()), ..at("b", 0, 1) }).unwrap();
-        assert_eq!(read(staging), ["\"b\"\n1\n3\nnull\n", "\"a\"\n22\n{\"context\":{}}\n4\n"]);
+        assert_eq!(read(staging), ["b: 1\n3\nnull\n", "a: 22\n{\"context\":{}}\n4\n"]);
     }
 
     #[test]
@@ -333,6 +347,6 @@ mod tests {
         staging.add(&at("large", 0, 15)).unwrap();
         staging.add(&at("small", 15, 16)).unwrap();
         staging.add(&at("large", 16, 31)).unwrap();
-        assert_eq!(read(staging), ["too-large", "\"small\"\n1\n"]);
+        assert_eq!(read(staging), ["too-large", "small: 1\n"]);
     }
 }
