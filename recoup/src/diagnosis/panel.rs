@@ -22,8 +22,8 @@ pub const RETRIES: u32 = 3;
 pub struct Known<'a> {
     /// What the detectors found; a diagnosis carries it on.
     pub findings: &'a [Finding],
-    /// Whether the harness's own record says that the failure is the agent's: no judge overrules it.
-    pub is_agents: bool,
+    /// Whose failure the harness's own record says it was: no judge overrules it.
+    pub settled: Option<Party>,
 }
 
 /// What a panel made of a run.
@@ -208,10 +208,10 @@ fn gated(case: &Case<'_>, run: &Run<'_>, answer: Answer<Proposal>, known: Known<
         for gate in ["S2", "S3", "S5", "S6"] {
             overrule(&mut reviews, gate, Decision::Abstain, "no step is named");
         }
-        if known.is_agents {
-            let reason = "the harness's own record says that the failure is the agent's";
-            overrule(&mut reviews, "S2", Decision::Reject, reason);
-        }
+    }
+    if let Some(party) = known.settled.filter(|party| *party != proposal.party()) {
+        let reason = format!("the harness's own record blames another: `{}`", party.as_str());
+        overrule(&mut reviews, "S2", Decision::Reject, &reason);
     }
     for review in &mut reviews {
         review.reason = case.redact(&review.reason);

@@ -125,6 +125,13 @@ impl Opinion {
     }
 }
 
+impl Proposal {
+    /// Whose failure it says the run was: the agent's where it names nobody else.
+    pub fn party(&self) -> Party {
+        self.blame.as_ref().map_or(Party::Agent, |blame| blame.party)
+    }
+}
+
 impl Proposed {
     /// The arguments as an object; `None` where they are none.
     pub fn arguments(&self) -> Option<Value> {
@@ -156,8 +163,7 @@ pub(super) fn proposal(text: &str) -> Result<Proposal, String> {
     if proposal.failure_class.as_ref().is_some_and(|class| !(0.0..=1.0).contains(&class.severity)) {
         return Err("`severity` is not between 0 and 1".to_owned());
     }
-    let is_agents = proposal.blame.as_ref().is_none_or(|blame| blame.party == Party::Agent);
-    match (is_agents, proposal.decisive_step.is_some()) {
+    match (proposal.party() == Party::Agent, proposal.decisive_step.is_some()) {
         (true, false) => {
             Err("`decisive_step` is missing, and the failure is said to be the agent's".to_owned())
         }
