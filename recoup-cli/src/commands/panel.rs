@@ -68,7 +68,10 @@ impl Panel {
         families.sort_unstable();
         families.dedup();
         if asking.models().len() == 1 {
-            printer.note("one judge alone: nobody checks its reasons (M1 to M4); a second `--judge` would");
+            printer.note(
+                "one judge alone: nobody checks its reasons (M1 to M4), so whose failure a run was stays what the rules \
+                 say; a second `--judge` would",
+            );
         } else if families.len() == 1 {
             printer.note("the judges are of one family and may err alike");
         }
