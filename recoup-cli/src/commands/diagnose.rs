@@ -3,7 +3,7 @@
 
 use recoup::pipeline;
 
-use super::panel::{Choice, Panel, ended};
+use super::panel::{Choice, Panel, ended, no_judge};
 use super::project;
 use crate::Ended;
 use crate::args::DiagnoseArgs;
@@ -30,8 +30,7 @@ pub(crate) fn diagnose(
     if panel.is_none()
         && let Some(flag) = is_dry.then_some("--dry-run").or_else(|| flags.judging.given())
     {
-        return Err(Failure::user(format!("`{flag}` is about judges, and none is named"))
-            .hint("name one with `--judge MODEL`, or in `[models]` of the settings file"));
+        return Err(no_judge(flag));
     }
     let mut progress = printer.progress();
     let done = if is_dry {

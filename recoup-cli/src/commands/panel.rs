@@ -217,6 +217,12 @@ pub(super) fn say_quality(quality: &Quality, printer: Printer) {
     }
 }
 
+/// A flag that says something of judges, where none is named.
+pub(super) fn no_judge(flag: &str) -> Failure {
+    Failure::user(format!("`{flag}` is about judges, and none is named"))
+        .hint("name one with `--judge MODEL`, or in `[models]` of the settings file")
+}
+
 /// How judging ended: what was not decided is listed.
 ///
 /// # Errors

@@ -174,6 +174,18 @@ fn a_script_without_an_answer_decides_nothing_and_says_so() {
     assert_eq!((&half["runs"], &half["admitted"]), (&json!(1), &json!(1)));
     assert_eq!(half["judging"]["errors"].as_object().unwrap().len(), 2, "{half}");
 }
+#[test]
+fn a_dry_run_of_the_main_job_writes_nothing_out() {
+    let bench = desk();
+    let answers = bench.json_lines(&[&["run", "runs.jsonl", "--dry-run", "--json"], &PANEL[..]].concat());
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!((&answers[0]["requests"], &answers[0]["runs"]), (&json!(6), &json!(3)));
+    assert!(!bench.path("recoup-out").exists());
+    let alone = bench.output(&["run", "runs.jsonl", "--dry-run"]);
+    assert_eq!(alone.status.code(), Some(2), "{}", bench.render(&alone));
+    assert!(!bench.path("recoup-out").exists());
+}
+
 
 #[test]
 fn the_main_job_uses_judges_and_without_one_nothing_changes() {
