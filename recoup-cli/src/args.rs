@@ -261,8 +261,8 @@ pub(crate) struct ReviewArgs {
     /// Runs to show
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub sample: usize,
-    /// Spread the sample evenly over the values of this
-    #[arg(long, value_name = "BY", value_parser = PossibleValuesParser::new(Stratum::ALL.map(Stratum::as_str)))]
+    /// Spread the sample evenly over the values of this [default: judged]
+    #[arg(long, value_name = "BY", num_args = 0..=1, default_missing_value = Stratum::Judged.as_str(), value_parser = PossibleValuesParser::new(Stratum::ALL.map(Stratum::as_str)))]
     pub stratify: Option<String>,
     /// JSONL file of answers, `{"run", "answer", "note"?}`, instead of showing runs
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "stratify"])]

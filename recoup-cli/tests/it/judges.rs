@@ -233,6 +233,7 @@ fn a_person_reviews_blind_and_measures_the_judges() {
     let (a, b, c) = (id(&bench, "a"), id(&bench, "b"), id(&bench, "c"));
     let answers = [(&a, "step 0"), (&b, "node 3"), (&c, "step 0")]
         .map(|(run, answer)| format!("{}\n", json!({ "run": run, "answer": answer })));
+    assert_eq!(bench.json_lines(&["review", "--json", "--sample", "10", "--stratify"]), blind);
     bench.write("answers.jsonl", answers.concat());
     let reviewed = bench.json(&["review", "--answers", "answers.jsonl", "--json"], 0);
     assert_eq!((&reviewed["recorded"], &reviewed["with_step"]), (&json!(3), &json!(3)));
