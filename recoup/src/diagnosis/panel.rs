@@ -277,10 +277,8 @@ fn diagnoses(
     let is_author = proposal.decisive_step.is_none() || case.is_shown_agent(decisive_node, &named);
     let candidate = |restore: bool| {
         proposal.candidate.as_ref().map(|proposed| {
-            let arguments = proposed.arguments().unwrap_or_else(|| proposed.arguments.to_value());
-            let arguments =
-                if restore { restored_values(&|text| case.restore(text), arguments) } else { arguments };
-            let action = serde_json::json!({ "name": proposed.tool, "arguments": arguments });
+            let action = proposed.action();
+            let action = if restore { restored_values(&|text| case.restore(text), action) } else { action };
             let rationale = &proposed.rationale;
             Candidate {
                 action: Json::from_foreign(&action.to_string()),
@@ -322,7 +320,7 @@ pub fn restored(run: &Trajectory, candidate: Candidate) -> Candidate {
     Candidate { action: Json::from_foreign(&action.to_string()), ..candidate }
 }
 
-/// The values of arguments with what placeholders stand for.
+/// The values of an action with what placeholders stand for.
 fn restored_values(restore: &dyn Fn(&str) -> String, value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
