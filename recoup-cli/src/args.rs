@@ -216,7 +216,7 @@ pub(crate) struct DiagnoseArgs {
 /// Which runs judges look at.
 #[derive(Debug, Args)]
 pub(crate) struct JudgingArgs {
-    /// Judge this run, by its id or the start of it; several may be named
+    /// Look at this run again, by its id or the start of it; several may be named
     #[arg(long, value_name = "ID")]
     pub only: Vec<String>,
     /// Most runs to judge
@@ -225,7 +225,7 @@ pub(crate) struct JudgingArgs {
     /// Judge that many runs, drawn by their ids
     #[arg(long, value_name = "N")]
     pub sample: Option<usize>,
-    /// Pass over runs that these judges have judged
+    /// Pass over runs that these judges have judged; the rules always do
     #[arg(long)]
     pub resume: bool,
     /// Judge each run that often: the first judgement counts, the others show how sure it is
@@ -240,10 +240,8 @@ impl JudgingArgs {
     /// The first flag that means nothing without judges, where one was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
-            (!self.only.is_empty(), "--only"),
             (self.limit.is_some(), "--limit"),
             (self.sample.is_some(), "--sample"),
-            (self.resume, "--resume"),
             (self.repeats > 1, "--repeats"),
             (self.with_ground_truth, "--with-ground-truth"),
         ]

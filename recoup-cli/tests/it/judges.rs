@@ -153,6 +153,19 @@ fn runs_are_chosen_by_name_number_and_sample() {
 }
 
 #[test]
+fn a_run_that_is_named_is_looked_at_again_by_rules() {
+    let bench = desk();
+    bench.output(&["import", "runs.jsonl"]);
+    bench.output(&["diagnose"]);
+    assert_eq!(bench.json(&["diagnose", "--json", "--resume"], 0)["runs"], 0, "nothing is new");
+    let verdicts = || bench.json(&["verify", "--json"], 0)["verdicts"].clone();
+    let before = verdicts();
+    let again = bench.json(&["diagnose", "--json", "--only", &id(&bench, "b")], 0);
+    assert_eq!((&again["runs"], &again["diagnosed"]), (&json!(1), &json!(1)), "{again}");
+    assert_eq!(verdicts(), before, "the same rules say the same");
+}
+
+#[test]
 fn a_dry_run_counts_and_asks_nothing() {
     let bench = desk();
     bench.output(&["import", "runs.jsonl"]);
