@@ -144,8 +144,9 @@ pub(crate) enum EvalCommand {
 /// Which labels, and whose predictions.
 #[derive(Debug, Args)]
 pub(crate) struct AttributionArgs {
-    /// Labelled runs, or runs and the files with their labels: Who&When, AgentRx, labelled chat rows.
-    /// They are read into a project of their own that is dropped again, or into `--project` where named
+    /// Labelled runs, or runs and the files with their labels: Who&When, AgentRx, TrajErrBench, TracerTraj,
+    /// labelled chat rows. They are read into a project of their own that is dropped again, or into `--project`
+    /// where named
     #[arg(long, value_name = "PATH", num_args = 1.., required_unless_present = "against")]
     pub labels: Vec<String>,
     /// Predictions to score in place of the rules': JSONL of `{"file", "agent", "step"}`, steps from 0,
