@@ -122,6 +122,40 @@ fn labels_of_other_forms_are_scored_and_say_nothing_of_agents_they_do_not_name()
 }
 
 #[test]
+fn judges_are_scored_by_what_they_left_in_the_project() {
+    let bench = Bench::new();
+    labelled(&bench);
+    bench.output(&["import", "runs"]);
+    let by = |who: &str| bench.json(&[&EVAL[..], &["--by", who, "--json"]].concat(), 0);
+    let none = by("judge");
+    assert_eq!((&none["predictions"]["missing"], &none["exact"]["k"]), (&2.into(), &0.into()), "{none}");
+    let judge = |name: &str, agent: &str, step: u64, quote: &str, more: &[&str]| {
+        let said = serde_json::json!({
+            "citations": [{ "node": step, "quote": quote }], "decisive_step": step, "responsible_agent": agent,
+            "explanation": "The order of work is wrong.", "candidate": null,
+            "blame": { "party": "agent", "reason": "It is so." },
+            "failure_class": { "class": "wrong_result", "recoverable": true, "severity": 0.5 },
+        });
+        let line = serde_json::json!({ "contains": "Solve", "answer": said.to_string() });
+        bench.write(&format!("{name}.jsonl"), format!("{line}\n"));
+        let model = format!("scripted:{name}.jsonl");
+        let done = bench.json(&[&["diagnose", "--json", "--judge", &model], more].concat(), 0);
+        assert_eq!(done["admitted"], 2, "{done}");
+    };
+    judge("blind", "Solver", 2, "Let's assume 2 + 5 is done first.", &[]);
+    judge("told", "Planner", 1, "Multiply first, then add.", &["--with-ground-truth"]);
+    let judged = by("judge");
+    assert_eq!(
+        (&judged["predictions"]["diagnosed"], &judged["exact"]["k"]),
+        (&2.into(), &1.into()),
+        "{judged}"
+    );
+    assert_eq!(judged["agent"]["k"], 2);
+    let told = by("judge-with-ground-truth");
+    assert_eq!((&told["predictions"]["diagnosed"], &told["agent"]["k"]), (&2.into(), &0.into()), "{told}");
+}
+
+#[test]
 fn swept_runs_are_compared_with_the_turn_that_was_found() {
     let bench = Bench::new();
     let collect = ["collect", "--env", "desk", "--policy", "weak:wrong-variant@0.4", "--tasks", "12"];

@@ -41,7 +41,7 @@ impl JudgingConfig {
         let producer = Producer::judge(JUDGE_VERSION, prompt_hash, model);
         if self.with_ground_truth {
             // It knows what the agent could not: for comparison only, behind every other word.
-            return Producer { name: "judge-with-ground-truth".to_owned(), rank: 10, ..producer };
+            return Producer { name: JUDGE_WITH_GROUND_TRUTH.to_owned(), rank: 10, ..producer };
         }
         producer
     }

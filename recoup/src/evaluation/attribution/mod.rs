@@ -119,7 +119,7 @@ pub struct Unreachable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Origins {
-    /// Diagnoses that every gate admitted.
+    /// Diagnoses that stand: admitted by every gate or, of a judge, kept for their step.
     pub diagnosed: u64,
     /// Suspects: where nothing decisive was found, the turn that is most likely at fault. No diagnosis.
     pub suspected: u64,
