@@ -146,14 +146,14 @@ fn say(answer: &Attribution, by: Predictor<'_>, printer: Printer) {
 
 /// `15 of 63   23.8 % [15.0, 35.7]`, or `-` where nothing can be right
 fn scored(score: &Score) -> String {
+    if score.n == 0 {
+        return format!("{:>4}", "-");
+    }
     format!(
         "{:>4} of {:<5} {:>5.1} % [{:.1}, {:.1}]",
         score.k,
         score.n,
         100.0 * score.rate,
-    if score.n == 0 {
-        return format!("{:>4}", "-");
-    }
         100.0 * score.low,
         100.0 * score.high
     )

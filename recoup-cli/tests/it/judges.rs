@@ -175,6 +175,18 @@ fn a_dry_run_counts_and_asks_nothing() {
 }
 
 #[test]
+fn a_dry_run_of_the_main_job_writes_nothing_out() {
+    let bench = desk();
+    let answers = bench.json_lines(&[&["run", "runs.jsonl", "--dry-run", "--json"], &PANEL[..]].concat());
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!((&answers[0]["requests"], &answers[0]["runs"]), (&json!(6), &json!(3)));
+    assert!(!bench.path("recoup-out").exists());
+    let alone = bench.output(&["run", "runs.jsonl", "--dry-run"]);
+    assert_eq!(alone.status.code(), Some(2), "{}", bench.render(&alone));
+    assert!(!bench.path("recoup-out").exists());
+}
+
+#[test]
 fn a_script_without_an_answer_decides_nothing_and_says_so() {
     let bench = desk();
     bench.output(&["import", "runs.jsonl"]);
@@ -187,18 +199,6 @@ fn a_script_without_an_answer_decides_nothing_and_says_so() {
     assert_eq!((&half["runs"], &half["admitted"]), (&json!(1), &json!(1)));
     assert_eq!(half["judging"]["errors"].as_object().unwrap().len(), 2, "{half}");
 }
-#[test]
-fn a_dry_run_of_the_main_job_writes_nothing_out() {
-    let bench = desk();
-    let answers = bench.json_lines(&[&["run", "runs.jsonl", "--dry-run", "--json"], &PANEL[..]].concat());
-    assert_eq!(answers.len(), 1, "{answers:?}");
-    assert_eq!((&answers[0]["requests"], &answers[0]["runs"]), (&json!(6), &json!(3)));
-    assert!(!bench.path("recoup-out").exists());
-    let alone = bench.output(&["run", "runs.jsonl", "--dry-run"]);
-    assert_eq!(alone.status.code(), Some(2), "{}", bench.render(&alone));
-    assert!(!bench.path("recoup-out").exists());
-}
-
 
 #[test]
 fn the_main_job_uses_judges_and_without_one_nothing_changes() {
@@ -233,6 +233,7 @@ fn a_person_reviews_blind_and_measures_the_judges() {
     bench.output(&[&["run", "runs.jsonl"], &PANEL[..]].concat());
     let blind = bench.json_lines(&["review", "--json", "--sample", "10", "--stratify", "judged"]);
     assert_eq!(blind.len(), 4, "three judged runs and the count");
+    assert_eq!(bench.json_lines(&["review", "--json", "--sample", "10", "--stratify"]), blind);
     for shown in &blind[..3] {
         let text = shown["text"].as_str().unwrap();
         assert!(text.contains("Please refund") && text.contains("step 0"), "{text}");
@@ -246,7 +247,6 @@ fn a_person_reviews_blind_and_measures_the_judges() {
     let (a, b, c) = (id(&bench, "a"), id(&bench, "b"), id(&bench, "c"));
     let answers = [(&a, "step 0"), (&b, "node 3"), (&c, "step 0")]
         .map(|(run, answer)| format!("{}\n", json!({ "run": run, "answer": answer })));
-    assert_eq!(bench.json_lines(&["review", "--json", "--sample", "10", "--stratify"]), blind);
     bench.write("answers.jsonl", answers.concat());
     let reviewed = bench.json(&["review", "--answers", "answers.jsonl", "--json"], 0);
     assert_eq!((&reviewed["recorded"], &reviewed["with_step"]), (&json!(3), &json!(3)));
