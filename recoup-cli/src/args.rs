@@ -144,23 +144,39 @@ pub(crate) enum EvalCommand {
 /// Which labels, and whose predictions.
 #[derive(Debug, Args)]
 pub(crate) struct AttributionArgs {
-    /// Labelled runs, or runs and the files with their labels: Who&When, AgentRx, labelled chat rows.
-    /// They are read into a project of their own that is dropped again, or into `--project` where named
+    /// Labelled runs, or runs and the files with their labels: Who&When, AgentRx, TrajErrBench, TracerTraj,
+    /// labelled chat rows. They are read into a project of their own that is dropped again, or into `--project`
+    /// where named
     #[arg(long, value_name = "PATH", num_args = 1.., required_unless_present = "against")]
     pub labels: Vec<String>,
-    /// Predictions to score in place of the rules': JSONL of `{"file", "agent", "step"}`, steps from 0,
-    /// or a log of `Prediction for FILE.json:` blocks
-    #[arg(long, value_name = "FILE")]
+    /// Whose word to score. That of judges is what `recoup diagnose --judge` left in the project, which the
+    /// labels are read into
+    #[arg(long, value_name = "WHO", value_enum, default_value_t = By::Rules)]
+    pub by: By,
+    /// Predictions to score instead: JSONL of `{"file", "agent", "step"}`, steps from 0, or a log of
+    /// `Prediction for FILE.json:` blocks
+    #[arg(long, value_name = "FILE", conflicts_with = "by")]
     pub predictions: Option<PathBuf>,
     /// Only runs on this side of the split
     #[arg(long, value_name = "SIDE", value_enum)]
     pub side: Option<SideChoice>,
     /// Compare instead with what `recoup replay --sweep` found in the project
-    #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["labels", "predictions", "side"])]
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["labels", "by", "predictions", "side"])]
     pub against: Option<Against>,
     /// Seed of the bootstrap
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+}
+
+/// Those whose word is scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// The rules
+    Rules,
+    /// Judges
+    Judge,
+    /// Judges that were shown the right answer
+    JudgeWithGroundTruth,
 }
 
 /// Sides of the split that runs are measured on.
@@ -216,7 +232,7 @@ pub(crate) struct DiagnoseArgs {
 /// Which runs judges look at.
 #[derive(Debug, Args)]
 pub(crate) struct JudgingArgs {
-    /// Judge this run, by its id or the start of it; several may be named
+    /// Look at this run again, by its id or the start of it; several may be named
     #[arg(long, value_name = "ID")]
     pub only: Vec<String>,
     /// Most runs to judge
@@ -225,7 +241,7 @@ pub(crate) struct JudgingArgs {
     /// Judge that many runs, drawn by their ids
     #[arg(long, value_name = "N")]
     pub sample: Option<usize>,
-    /// Pass over runs that these judges have judged
+    /// Pass over runs that these judges have judged; the rules always do
     #[arg(long)]
     pub resume: bool,
     /// Judge each run that often: the first judgement counts, the others show how sure it is
@@ -240,10 +256,8 @@ impl JudgingArgs {
     /// The first flag that means nothing without judges, where one was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         [
-            (!self.only.is_empty(), "--only"),
             (self.limit.is_some(), "--limit"),
             (self.sample.is_some(), "--sample"),
-            (self.resume, "--resume"),
             (self.repeats > 1, "--repeats"),
             (self.with_ground_truth, "--with-ground-truth"),
         ]
@@ -261,8 +275,8 @@ pub(crate) struct ReviewArgs {
     /// Runs to show
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub sample: usize,
-    /// Spread the sample evenly over the values of this
-    #[arg(long, value_name = "BY", value_parser = PossibleValuesParser::new(Stratum::ALL.map(Stratum::as_str)))]
+    /// Spread the sample evenly over the values of this [default: judged]
+    #[arg(long, value_name = "BY", num_args = 0..=1, default_missing_value = Stratum::Judged.as_str(), value_parser = PossibleValuesParser::new(Stratum::ALL.map(Stratum::as_str)))]
     pub stratify: Option<String>,
     /// JSONL file of answers, `{"run", "answer", "note"?}`, instead of showing runs
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "stratify"])]

@@ -35,8 +35,8 @@ mod worlds;
 
 use std::path::Path;
 
-pub use self::attribution::{AttributionConfig, FlipAgreement, attribution, flip_agreement};
-pub use self::diagnose::{Diagnosing, diagnose};
+pub use self::attribution::{AttributionConfig, FlipAgreement, Predictor, attribution, flip_agreement};
+pub use self::diagnose::{Diagnosing, diagnose, diagnose_again};
 pub use self::explain::{Explanation, Near, Recognized, Seen, explain};
 pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};

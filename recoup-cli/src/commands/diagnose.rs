@@ -3,7 +3,7 @@
 
 use recoup::pipeline;
 
-use super::panel::{Choice, Panel, ended};
+use super::panel::{Choice, Panel, ended, no_judge};
 use super::project;
 use crate::Ended;
 use crate::args::DiagnoseArgs;
@@ -25,19 +25,19 @@ pub(crate) fn diagnose(
         [] => None,
         ids => Some(project::resolve(&store, ids)?),
     };
-    let choice = Choice::of(&flags.judging, only);
     let is_dry = flags.judge.spend.dry_run;
     if panel.is_none()
         && let Some(flag) = is_dry.then_some("--dry-run").or_else(|| flags.judging.given())
     {
-        return Err(Failure::user(format!("`{flag}` is about judges, and none is named"))
-            .hint("name one with `--judge MODEL`, or in `[models]` of the settings file"));
+        return Err(no_judge(flag));
     }
     let mut progress = printer.progress();
-    let done = if is_dry {
-        pipeline::Diagnosing::default()
-    } else {
-        pipeline::diagnose(&mut store, &now(), settings.threads, &mut progress)?
+    let done = match &only {
+        _ if is_dry => pipeline::Diagnosing::default(),
+        Some(ids) if panel.is_none() => {
+            pipeline::diagnose_again(&mut store, ids, &now(), settings.threads, &mut progress)?
+        }
+        _ => pipeline::diagnose(&mut store, &now(), settings.threads, &mut progress)?,
     };
     progress.finish();
     let Some(panel) = panel else {
@@ -52,7 +52,7 @@ pub(crate) fn diagnose(
         }
         return Ok(Ended::Done);
     };
-    let judged = panel.with_plan(choice, |plan| {
+    let judged = panel.with_plan(Choice::of(&flags.judging, only), |plan| {
         if panel.announce(&store, plan, settings, printer)? == Decision::Shown {
             return Ok(None);
         }

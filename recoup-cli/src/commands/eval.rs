@@ -6,7 +6,7 @@ use recoup::artifact::Artifact;
 use recoup::evaluation::attribution::{
     Agreement, Attribution, GivenPredictions, Margin, Score, parse_predictions,
 };
-use recoup::pipeline::{self, AttributionConfig, FlipAgreement};
+use recoup::pipeline::{self, AttributionConfig, FlipAgreement, Predictor};
 use recoup::store::Store;
 use recoup::verdict::Side;
 use recoup::visible::visible_line;
@@ -14,7 +14,7 @@ use recoup::visible::visible_line;
 use super::import::{Input, ended, say_problems};
 use super::project;
 use crate::Ended;
-use crate::args::{AttributionArgs, EvalCommand, OutcomeArgs, SideChoice};
+use crate::args::{AttributionArgs, By, EvalCommand, OutcomeArgs, SideChoice};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::printer::{Look, Printer, runs};
@@ -30,9 +30,14 @@ pub(crate) fn eval(command: &EvalCommand, settings: &Settings, printer: Printer)
 
 fn attribution(flags: &AttributionArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let given = flags.predictions.as_deref().map(predictions).transpose()?;
+    let by = match (&given, flags.by) {
+        (Some(given), _) => Predictor::Given(given),
+        (None, By::Rules) => Predictor::Rules,
+        (None, by) => Predictor::Judges { with_ground_truth: by == By::JudgeWithGroundTruth },
+    };
     let input = Input::open(&flags.labels, &OutcomeArgs::default(), settings)?;
     input.require_runs()?;
-    let scratch = if settings.is_project_named {
+    let scratch = if settings.is_project_named || matches!(by, Predictor::Judges { .. }) {
         None
     } else {
         let made = tempfile::Builder::new().prefix("recoup-eval-").tempdir();
@@ -48,18 +53,14 @@ fn attribution(flags: &AttributionArgs, settings: &Settings, printer: Printer) -
     let mut progress = printer.progress();
     let imported =
         pipeline::import(&mut store, &input.sources, input.problems.clone(), &config, &mut progress)?;
-    let scored = AttributionConfig {
-        given: given.as_ref(),
-        side: flags.side.map(side),
-        seed: flags.seed,
-        threads: settings.threads,
-    };
+    let scored =
+        AttributionConfig { by, side: flags.side.map(side), seed: flags.seed, threads: settings.threads };
     let answer = pipeline::attribution(&store, scored, &mut progress)?;
     progress.finish();
     if printer.is_json() {
         printer.json(&Artifact::new(project::provenance(&store, &config.settings), answer));
     } else {
-        say(&answer, printer);
+        say(&answer, by, printer);
     }
     say_problems(&imported, printer);
     Ok(ended(&imported))
@@ -83,7 +84,7 @@ fn predictions(path: &Path) -> Result<GivenPredictions, Failure> {
     })
 }
 
-fn say(answer: &Attribution, printer: Printer) {
+fn say(answer: &Attribution, by: Predictor<'_>, printer: Printer) {
     let origins = &answer.predictions;
     let sources: Vec<String> =
         answer.sources.iter().map(|(source, count)| format!("{count} {source}")).collect();
@@ -134,13 +135,20 @@ fn say(answer: &Attribution, printer: Printer) {
             "official: the published scorer, by which a label that is a piece of the prediction is right",
         );
     }
+    if matches!(by, Predictor::Judges { .. }) && answer.predictions.diagnosed == 0 {
+        printer
+            .note("no judge's diagnosis of these runs is kept; `recoup diagnose --judge MODEL` makes them");
+    }
     if answer.without_run > 0 {
         printer.warn(format_args!("{} named by labels were not read", runs(answer.without_run as usize)));
     }
 }
 
-/// `15 of 63   23.8 % [15.0, 35.7]`
+/// `15 of 63   23.8 % [15.0, 35.7]`, or `-` where nothing can be right
 fn scored(score: &Score) -> String {
+    if score.n == 0 {
+        return format!("{:>4}", "-");
+    }
     format!(
         "{:>4} of {:<5} {:>5.1} % [{:.1}, {:.1}]",
         score.k,

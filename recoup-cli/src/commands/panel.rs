@@ -68,7 +68,10 @@ impl Panel {
         families.sort_unstable();
         families.dedup();
         if asking.models().len() == 1 {
-            printer.note("one judge alone: nobody checks its reasons (M1 to M4); a second `--judge` would");
+            printer.note(
+                "one judge alone: nobody checks its reasons (M1 to M4), so whose failure a run was stays what the rules \
+                 say; a second `--judge` would",
+            );
         } else if families.len() == 1 {
             printer.note("the judges are of one family and may err alike");
         }
@@ -212,6 +215,12 @@ pub(super) fn say_quality(quality: &Quality, printer: Printer) {
         let (first, second, kappa) = (&agreement.first, &agreement.second, agreement.kappa);
         printer.line(format_args!("{first} and {second}: κ = {:.2} on the decisive step", kappa.kappa));
     }
+}
+
+/// A flag that says something of judges, where none is named.
+pub(super) fn no_judge(flag: &str) -> Failure {
+    Failure::user(format!("`{flag}` is about judges, and none is named"))
+        .hint("name one with `--judge MODEL`, or in `[models]` of the settings file")
 }
 
 /// How judging ended: what was not decided is listed.

@@ -6,7 +6,7 @@ use recoup::store::Store;
 use recoup::verdict::Party;
 
 use super::import::{Input, ended, say_imported, say_left_out, say_problems};
-use super::panel::{self, Choice, Panel};
+use super::panel::{self, Choice, Panel, no_judge};
 use super::{environment, project};
 use crate::Ended;
 use crate::args::RunArgs;
@@ -33,8 +33,20 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     let mut config = input.config(&now, settings, &settings.out, &importers);
     config.settings.selection = selection;
     let panel = Panel::open(&flags.judge, settings, &store, printer)?;
-    let mut refused = None;
+    let choice = Choice { resume: true, ..Choice::default() };
     let mut progress = printer.progress();
+    if flags.judge.spend.dry_run {
+        let panel = panel.ok_or_else(|| no_judge("--dry-run"))?;
+        // Only the rules can say which runs there are to judge.
+        let imported =
+            pipeline::import(&mut store, &input.sources, input.problems.clone(), &config, &mut progress)?;
+        pipeline::diagnose(&mut store, &now, settings.threads, &mut progress)?;
+        progress.finish();
+        panel.with_plan(choice, |plan| panel.announce(&store, plan, settings, printer))?;
+        say_problems(&imported, printer);
+        return Ok(ended(&imported));
+    }
+    let mut refused = None;
     let mut job = |plan: Option<&JudgingPlan<'_>>| {
         let mut consent = |store: &Store| match (&panel, plan) {
             (Some(panel), Some(plan)) => match panel.announce(store, plan, settings, printer) {
@@ -58,7 +70,6 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
             &mut progress,
         )
     };
-    let choice = Choice { resume: true, ..Choice::default() };
     let (mut summary, imported) = match &panel {
         Some(panel) => panel.with_plan(choice, |plan| job(Some(plan)))?,
         None => job(None)?,

@@ -213,7 +213,14 @@ fn judged(run: &Trajectory, judging: &Judging) -> String {
         None => "admitted".to_owned(),
         Some(gate) => format!("refused by {}", visible_controls(gate)),
     };
-    format!("{word} after {} by {}", counted(judging.attempts.len(), "answer"), members.join(", "))
+    let doubt = match judging.members.as_slice() {
+        [_] => " alone: nobody looked at its reasons (M1 to M4)",
+        [first, others @ ..] if others.iter().all(|other| other.family == first.family) => {
+            ", all of one family"
+        }
+        _ => "",
+    };
+    format!("{word} after {} by {}{doubt}", counted(judging.attempts.len(), "answer"), members.join(", "))
 }
 
 fn counted(count: usize, noun: &str) -> String {
@@ -252,7 +259,8 @@ fn claimed(out: &mut String, verdicts: &[Verdict], of: VerdictId, diagnosis: &Di
         Content::Claim(claim) if claim.of == of => Some(claim.clone()),
         _ => None,
     });
-    let claim = stored.unwrap_or_else(|| replay::claim(of, diagnosis, None, false));
+    let reviewed = replay::is_reviewed(of, verdicts);
+    let claim = stored.unwrap_or_else(|| replay::claim(of, diagnosis, reviewed, None, false));
     let title = format!("proved: {}", claim.rung.as_str());
     let _ = writeln!(out, "{}: {}", printer.paint(Look::Bold, title), visible_controls(&claim.reason));
     let pair = verdicts.iter().find_map(|verdict| match &verdict.content {

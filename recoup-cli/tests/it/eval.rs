@@ -76,6 +76,86 @@ fn labels_of_runs_that_were_not_read_are_said() {
 }
 
 #[test]
+fn labels_of_other_forms_are_scored_and_say_nothing_of_agents_they_do_not_name() {
+    let bench = Bench::new();
+    let say = |role: &str, text: &str| serde_json::json!({ "role": role, "content": text });
+    let talk =
+        [say("user", "Book it."), say("assistant", "Booked."), say("user", "No."), say("assistant", "So?")];
+    let unified = |step: u64| {
+        let annotation = serde_json::json!({ "critical_error_step": step, "critical_error_type": "act" });
+        serde_json::json!({
+            "messages": talk.clone(),
+            "metadata": { "dataset": "travel", "task_id": format!("t{step}"), "reward": 0, "annotation": annotation },
+        })
+    };
+    bench.write("unified.jsonl", format!("{}\n{}\n", unified(1), unified(3)));
+    let json = bench.json(&["eval", "attribution", "--labels", "unified.jsonl", "--json"], 0);
+    assert_eq!((&json["exact"]["n"], &json["sources"]["trajerrbench"]), (&2.into(), &2.into()), "{json}");
+    assert_eq!(
+        (&json["agent"]["n"], &json["floors"]["first"]["agent"]),
+        (&0.into(), &serde_json::Value::Null)
+    );
+    let text = bench.snapshot(&["eval", "attribution", "--labels", "unified.jsonl"]);
+    assert!(text.contains("  agent                     -\n"), "{text}");
+
+    let run = serde_json::json!({ "id": "7", "task_id": "t7", "success": false, "messages": talk });
+    bench.write("tau/runs.jsonl", format!("{run}\n"));
+    let label = serde_json::json!({
+        "trajectory_id": 7, "root_cause": { "failure_id": 2 }, "failure_summary": "",
+        "failures": [
+            { "failure_id": 1, "step_number": 4, "failed_agent": "Assistant", "step_reason": "" },
+            { "failure_id": 2, "step_number": 2, "failed_agent": "Assistant", "step_reason": "" },
+        ],
+    });
+    bench.write("labels/tau.json", serde_json::json!([label]).to_string());
+    bench.write("said.jsonl", "{\"file\":\"tau/runs.jsonl\",\"agent\":\"assistant\",\"step\":1}\n");
+    let given = ["--labels", "tau", "labels/tau.json", "--predictions", "said.jsonl", "--json"];
+    let json = bench.json(&[&["eval", "attribution"], &given[..]].concat(), 0);
+    assert_eq!((&json["joint"]["k"], &json["joint"]["n"]), (&1.into(), &1.into()), "{json}");
+
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../recoup/tests/fixtures/importers");
+    let table = folder.join("tracertraj/rows/input.parquet").to_string_lossy().into_owned();
+    // One row of it is broken on purpose.
+    let json = bench.json(&["eval", "attribution", "--labels", &table, "--json"], 1);
+    assert_eq!((&json["sources"]["tracertraj"], &json["agent"]["n"]), (&4.into(), &4.into()), "{json}");
+    assert_eq!((&json["unreachable"]["prompt"], &json["unreachable"]["nowhere"]), (&1.into(), &2.into()));
+}
+
+#[test]
+fn judges_are_scored_by_what_they_left_in_the_project() {
+    let bench = Bench::new();
+    labelled(&bench);
+    bench.output(&["import", "runs"]);
+    let by = |who: &str| bench.json(&[&EVAL[..], &["--by", who, "--json"]].concat(), 0);
+    let none = by("judge");
+    assert_eq!((&none["predictions"]["missing"], &none["exact"]["k"]), (&2.into(), &0.into()), "{none}");
+    let judge = |name: &str, agent: &str, step: u64, quote: &str, more: &[&str]| {
+        let said = serde_json::json!({
+            "citations": [{ "node": step, "quote": quote }], "decisive_step": step, "responsible_agent": agent,
+            "explanation": "The order of work is wrong.", "candidate": null,
+            "blame": { "party": "agent", "reason": "It is so." },
+            "failure_class": { "class": "wrong_result", "recoverable": true, "severity": 0.5 },
+        });
+        let line = serde_json::json!({ "contains": "Solve", "answer": said.to_string() });
+        bench.write(&format!("{name}.jsonl"), format!("{line}\n"));
+        let model = format!("scripted:{name}.jsonl");
+        let done = bench.json(&[&["diagnose", "--json", "--judge", &model], more].concat(), 0);
+        assert_eq!(done["admitted"], 2, "{done}");
+    };
+    judge("blind", "Solver", 2, "Let's assume 2 + 5 is done first.", &[]);
+    judge("told", "Planner", 1, "Multiply first, then add.", &["--with-ground-truth"]);
+    let judged = by("judge");
+    assert_eq!(
+        (&judged["predictions"]["diagnosed"], &judged["exact"]["k"]),
+        (&2.into(), &1.into()),
+        "{judged}"
+    );
+    assert_eq!(judged["agent"]["k"], 2);
+    let told = by("judge-with-ground-truth");
+    assert_eq!((&told["predictions"]["diagnosed"], &told["agent"]["k"]), (&2.into(), &0.into()), "{told}");
+}
+
+#[test]
 fn swept_runs_are_compared_with_the_turn_that_was_found() {
     let bench = Bench::new();
     let collect = ["collect", "--env", "desk", "--policy", "weak:wrong-variant@0.4", "--tasks", "12"];

@@ -153,12 +153,37 @@ fn runs_are_chosen_by_name_number_and_sample() {
 }
 
 #[test]
+fn a_run_that_is_named_is_looked_at_again_by_rules() {
+    let bench = desk();
+    bench.output(&["import", "runs.jsonl"]);
+    bench.output(&["diagnose"]);
+    assert_eq!(bench.json(&["diagnose", "--json", "--resume"], 0)["runs"], 0, "nothing is new");
+    let verdicts = || bench.json(&["verify", "--json"], 0)["verdicts"].clone();
+    let before = verdicts();
+    let again = bench.json(&["diagnose", "--json", "--only", &id(&bench, "b")], 0);
+    assert_eq!((&again["runs"], &again["diagnosed"]), (&json!(1), &json!(1)), "{again}");
+    assert_eq!(verdicts(), before, "the same rules say the same");
+}
+
+#[test]
 fn a_dry_run_counts_and_asks_nothing() {
     let bench = desk();
     bench.output(&["import", "runs.jsonl"]);
     let estimate = bench.json(&[&["diagnose", "--dry-run", "--json"], &PANEL[..]].concat(), 0);
     assert_eq!((&estimate["requests"], &estimate["runs"]), (&json!(6), &json!(3)), "{estimate}");
     assert!(bench.json_lines(&["ls", "--json"]).iter().all(|row| row["decisive_node"].is_null()));
+}
+
+#[test]
+fn a_dry_run_of_the_main_job_writes_nothing_out() {
+    let bench = desk();
+    let answers = bench.json_lines(&[&["run", "runs.jsonl", "--dry-run", "--json"], &PANEL[..]].concat());
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!((&answers[0]["requests"], &answers[0]["runs"]), (&json!(6), &json!(3)));
+    assert!(!bench.path("recoup-out").exists());
+    let alone = bench.output(&["run", "runs.jsonl", "--dry-run"]);
+    assert_eq!(alone.status.code(), Some(2), "{}", bench.render(&alone));
+    assert!(!bench.path("recoup-out").exists());
 }
 
 #[test]
@@ -208,6 +233,7 @@ fn a_person_reviews_blind_and_measures_the_judges() {
     bench.output(&[&["run", "runs.jsonl"], &PANEL[..]].concat());
     let blind = bench.json_lines(&["review", "--json", "--sample", "10", "--stratify", "judged"]);
     assert_eq!(blind.len(), 4, "three judged runs and the count");
+    assert_eq!(bench.json_lines(&["review", "--json", "--sample", "10", "--stratify"]), blind);
     for shown in &blind[..3] {
         let text = shown["text"].as_str().unwrap();
         assert!(text.contains("Please refund") && text.contains("step 0"), "{text}");
@@ -329,4 +355,61 @@ fn the_report_counts_gates_by_the_judging_in_force() {
         let words = ["admitted", "abstained"].map(|word| count[word].as_u64().unwrap());
         assert_eq!(words.iter().sum::<u64>(), 1, "{gate}: {count}");
     }
+}
+
+#[test]
+fn no_judge_overrules_what_the_harness_says_of_the_end() {
+    let bench = Bench::new();
+    let call =
+        json!({ "id": "c1", "name": "refund", "arguments": { "order": "W77121" }, "requestor": "assistant" });
+    let run = json!({
+        "id": "a", "task_id": "t1", "termination_reason": "infrastructure_error", "reward_info": { "reward": 0.0 },
+        "messages": [
+            { "role": "user", "content": "Please refund order W10001." },
+            { "role": "assistant", "content": null, "tool_calls": [call] },
+            { "role": "tool", "id": "c1", "content": "refunded W77121" },
+        ],
+    });
+    bench.write("runs.jsonl", format!("{run}\n"));
+    bench.output(&["import", "runs.jsonl"]);
+    let mut said = proposal("W10001", 1, "{\"order\":\"W77121\"}");
+    said["candidate"] = Value::Null;
+    bench.write("claude-judge.jsonl", script(&[("W10001", said)]));
+    bench.write("gpt-judge.jsonl", script(&[("W10001", opinion("admit", 1))]));
+    let id = id(&bench, "a");
+    let done = bench.json(&[&["diagnose", "--json", "--only", &id], &PANEL[..]].concat(), 0);
+    assert_eq!((&done["admitted"], &done["rejected"]), (&json!(0), &json!({ "S2": 1 })), "{done}");
+    bench.output(&["label", &id, "--outcome", "failure"]);
+    bench.output(&["diagnose"]);
+    assert_eq!(bench.json_lines(&["ls", "--json"])[0]["blame"], "infrastructure");
+}
+
+#[test]
+fn one_judge_alone_changes_nobodys_blame_and_says_that_it_is_alone() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", [line("a", "W10001", false), line("b", "W10002", false)].concat());
+    bench.output(&["import", "runs.jsonl"]);
+    let quote = "{\"order\":\"W77121\"}";
+    let mut others = proposal("W10002", 1, quote);
+    (others["decisive_step"], others["responsible_agent"]) = (Value::Null, Value::Null);
+    (others["candidate"], others["failure_class"]) = (Value::Null, Value::Null);
+    others["blame"] = json!({ "party": "environment", "reason": "It took another number." });
+    bench.write(
+        "claude-judge.jsonl",
+        script(&[("W10001", proposal("W10001", 1, quote)), ("W10002", others.clone())]),
+    );
+    bench.write("gpt-judge.jsonl", script(&[("", opinion("admit", 1))]));
+    let blame = |bench: &Bench| {
+        let rows = bench.json_lines(&["ls", "--json"]);
+        rows.into_iter().find(|row| row["native_id"] == "b").unwrap()["blame"].clone()
+    };
+    bench.json(&[&["diagnose", "--json"], &PANEL[..2]].concat(), 0);
+    assert_eq!(blame(&bench), "agent");
+    let text = bench.snapshot(&["show", &id(&bench, "a")]);
+    assert!(text.contains("(step 0) alone: nobody looked at its reasons"), "{text}");
+    assert!(text.contains("the gates S1 to S9 admitted it, and no other judge was asked"), "{text}");
+    bench.json(&[&["diagnose", "--json"], &PANEL[..]].concat(), 0);
+    assert_eq!(blame(&bench), "environment");
+    let text = bench.snapshot(&["show", &id(&bench, "a")]);
+    assert!(text.contains("every gate and every other judge admitted it"), "{text}");
 }

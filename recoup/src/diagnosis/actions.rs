@@ -171,14 +171,13 @@ fn push_calls<'a>(
         if let Some(found) = text_action(text) {
             pending.push_back(Pending { action: Some(actions.len()), call: None });
             let raw = &text[found.body.clone()];
-            let words: Vec<&str> = raw.split_whitespace().collect();
             actions.push(Action {
                 node: position,
                 index,
                 name: &text[found.name.clone()],
                 raw,
                 arguments: None,
-                key: Hash::of(words.join(" ").as_bytes()),
+                key: text_key(raw),
                 is_call: false,
                 effect: effect_of(&text[found.name], tools),
                 observation: None,
@@ -188,6 +187,12 @@ fn push_calls<'a>(
             return;
         }
     }
+}
+
+/// Equal for actions in text that differ in their spacing only.
+pub(super) fn text_key(action: &str) -> Hash {
+    let words: Vec<&str> = action.split_whitespace().collect();
+    Hash::of(words.join(" ").as_bytes())
 }
 
 /// The waiting call with this id, else the one that waits longest.

@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::Run;
+use super::actions::text_key;
 use super::schema::violation;
+use super::text_actions::text_action;
 use super::words::words;
 use crate::json::Json;
 use crate::trajectory::{ArgumentsForm, Part, ToolCall, folded, same_action};
@@ -122,9 +124,13 @@ fn s5_evidence_in_time(_: &Run<'_>, diagnosis: &Diagnosis) -> Word {
     }
 }
 
-/// The candidate parses as an action that the tools allow and is another action than the original.
+/// The candidate parses as an action that the tools allow, or in a run that acts in text as such an action, and
+/// is another action than the original.
 fn s6_candidate(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
     let Some(candidate) = &diagnosis.candidate else { return abstain("no candidate is proposed") };
+    if let Some(text) = said(&candidate.action) {
+        return s6_said(run, diagnosis.decisive_node, &text);
+    }
     let Some(call) = call_of(&candidate.action) else {
         return reject("the candidate is not a call with a name and arguments");
     };
@@ -140,6 +146,24 @@ fn s6_candidate(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
         node.parts.iter().any(|part| matches!(part, Part::ToolCall(made) if same_action(made, &call)))
     });
     if same { reject("the candidate is the original action") } else { admit() }
+}
+
+fn s6_said(run: &Run<'_>, decisive: usize, text: &str) -> Word {
+    let Some(action) = text_action(text) else {
+        return reject("the candidate's text holds no action: neither a block of code nor an `Action:` line");
+    };
+    let mut in_text = run.actions.iter().filter(|action| !action.is_call).peekable();
+    if in_text.peek().is_none() {
+        return reject("the candidate is text, and the run's agents act by calls");
+    }
+    let key = text_key(&text[action.body]);
+    let same = in_text.any(|made| made.node == decisive && made.key == key);
+    if same { reject("the candidate is the original action") } else { admit() }
+}
+
+/// What a turn says that acts in text.
+fn said(action: &Json) -> Option<String> {
+    Some(action.to_value().get("say")?.as_str()?.to_owned())
 }
 
 fn call_of(action: &Json) -> Option<ToolCall> {
@@ -258,12 +282,17 @@ fn told(diagnosis: &Diagnosis) -> String {
     if let Some(candidate) = &diagnosis.candidate {
         text.push('\n');
         text.push_str(&candidate.rationale);
+        let mut values = Vec::new();
         if let Some(arguments) = candidate.action.to_value().get("arguments") {
-            let mut values = Vec::new();
             collect_answers(arguments, &mut values);
-            text.push('\n');
-            text.push_str(&values.join("\n"));
         }
+        // The fence around code quotes nothing.
+        values.extend(said(&candidate.action).map(|text| match text_action(&text) {
+            Some(action) => text[action.body].to_owned(),
+            None => text,
+        }));
+        text.push('\n');
+        text.push_str(&values.join("\n"));
     }
     text
 }
@@ -367,6 +396,27 @@ mod tests {
             }),
             Decision::Reject
         );
+    }
+
+    #[test]
+    fn s6_a_run_that_acts_in_text_takes_an_action_in_text() {
+        let turn = "I look it up.\nAction: Search[Rome]";
+        let run = chat(vec![user("When was Rome founded?"), say(turn), user("753 BC"), say("In 753 BC.")]);
+        let base = diagnose(&self::run(), &[], &DiagnosisConfig::default()).diagnosis.unwrap();
+        let words = |run: &Trajectory, text: &str| {
+            let action = Json::from_foreign(&serde_json::json!({ "say": text }).to_string());
+            let candidate = Some(Candidate { action, rationale: String::new() });
+            let explanation = "It looks.".to_owned();
+            let diagnosis = Diagnosis { candidate, explanation, decisive_node: 1, ..base.clone() };
+            let reviews = review(&Run::new(run, &[], &DiagnosisConfig::default()), &diagnosis);
+            ["S6", "S9"].map(|gate| reviews.iter().find(|review| review.gate == gate).unwrap().decision)
+        };
+        assert_eq!(words(&run, "Action: Search[founded]"), [Decision::Admit; 2]);
+        assert_eq!(words(&run, "```python\nRome\n```"), [Decision::Admit; 2]);
+        assert_eq!(words(&run, "Action: Search[year_of_Rome]"), [Decision::Admit, Decision::Reject]);
+        assert_eq!(words(&run, "Action:  Search[Rome]")[0], Decision::Reject);
+        assert_eq!(words(&run, "I would search.")[0], Decision::Reject);
+        assert_eq!(words(&self::run(), "Action: take[3]")[0], Decision::Reject);
     }
 
     #[test]

@@ -13,7 +13,10 @@ use crate::verdict::{
 };
 
 /// Version of what is made of judges' answers; raised when the same answers would be decided otherwise.
-pub const JUDGE_VERSION: u32 = 1;
+pub const JUDGE_VERSION: u32 = 2;
+
+/// Name of the producer of what judges say who saw the gold answer.
+pub const JUDGE_WITH_GROUND_TRUTH: &str = "judge-with-ground-truth";
 
 /// Bytes kept of an answer that was refused.
 const ANSWER_BYTES: usize = 4_000;
@@ -38,7 +41,7 @@ impl JudgingConfig {
         let producer = Producer::judge(JUDGE_VERSION, prompt_hash, model);
         if self.with_ground_truth {
             // It knows what the agent could not: for comparison only, behind every other word.
-            return Producer { name: "judge-with-ground-truth".to_owned(), rank: 10, ..producer };
+            return Producer { name: JUDGE_WITH_GROUND_TRUTH.to_owned(), rank: 10, ..producer };
         }
         producer
     }
@@ -146,12 +149,16 @@ impl Writer<'_> {
         if !admitted {
             return about;
         }
-        let party = proposal.blame.as_ref().map_or(Party::Agent, |named| named.party);
+        // Whose failure it was and how bad decide what is learned: what nobody else has looked at stands behind
+        // the rules.
+        let is_alone = self.models.len() < 2;
+        let refines = if is_alone { producer.clone().unadmitted() } else { producer.clone() };
+        let party = proposal.party();
         if blame.is_none_or(|known| known.party != party) {
             let reason = proposal.blame.as_ref().map(|named| named.reason.clone()).unwrap_or_default();
             let suspected = run.outcome().status == Status::Unknown;
             let refined = Blame { party, rule: "judge".to_owned(), reason, suspected };
-            let id = self.put(producer.clone(), &tried.cited, Content::Blame(refined));
+            let id = self.put(refines.clone(), &tried.cited, Content::Blame(refined));
             about = about.or(Some(id));
         }
         if let Some(named) = &proposal.failure_class
@@ -165,7 +172,7 @@ impl Writer<'_> {
                 severity: named.severity,
                 loss_weight: triage::loss_weight(named.severity),
             };
-            self.put(producer.clone(), &tried.cited, Content::FailureClass(refined));
+            self.put(refines, &tried.cited, Content::FailureClass(refined));
         }
         about
     }

@@ -28,7 +28,7 @@ pub use self::detectors::DETECTORS;
 pub(crate) use self::effects::effect_of;
 pub use self::effects::{Effect, effect};
 pub use self::gates::GateReview;
-pub use self::judging::{JUDGE_VERSION, JudgingConfig, is_judged, judging_verdicts};
+pub use self::judging::{JUDGE_VERSION, JUDGE_WITH_GROUND_TRUTH, JudgingConfig, is_judged, judging_verdicts};
 pub use self::panel::{Answered, Judged, Known, RETRIES, Tried, judge, restored};
 pub use self::run::{Message, Run, Step};
 pub use self::siblings::Divergence;

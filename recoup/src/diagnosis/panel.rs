@@ -22,8 +22,8 @@ pub const RETRIES: u32 = 3;
 pub struct Known<'a> {
     /// What the detectors found; a diagnosis carries it on.
     pub findings: &'a [Finding],
-    /// Whether the harness's own record says that the failure is the agent's: no judge overrules it.
-    pub is_agents: bool,
+    /// Whose failure the harness's own record says it was: no judge overrules it.
+    pub settled: Option<Party>,
 }
 
 /// What a panel made of a run.
@@ -208,10 +208,10 @@ fn gated(case: &Case<'_>, run: &Run<'_>, answer: Answer<Proposal>, known: Known<
         for gate in ["S2", "S3", "S5", "S6"] {
             overrule(&mut reviews, gate, Decision::Abstain, "no step is named");
         }
-        if known.is_agents {
-            let reason = "the harness's own record says that the failure is the agent's";
-            overrule(&mut reviews, "S2", Decision::Reject, reason);
-        }
+    }
+    if let Some(party) = known.settled.filter(|party| *party != proposal.party()) {
+        let reason = format!("the harness's own record blames another: `{}`", party.as_str());
+        overrule(&mut reviews, "S2", Decision::Reject, &reason);
     }
     for review in &mut reviews {
         review.reason = case.redact(&review.reason);
@@ -277,10 +277,8 @@ fn diagnoses(
     let is_author = proposal.decisive_step.is_none() || case.is_shown_agent(decisive_node, &named);
     let candidate = |restore: bool| {
         proposal.candidate.as_ref().map(|proposed| {
-            let arguments = proposed.arguments().unwrap_or_else(|| proposed.arguments.to_value());
-            let arguments =
-                if restore { restored_values(&|text| case.restore(text), arguments) } else { arguments };
-            let action = serde_json::json!({ "name": proposed.tool, "arguments": arguments });
+            let action = proposed.action();
+            let action = if restore { restored_values(&|text| case.restore(text), action) } else { action };
             let rationale = &proposed.rationale;
             Candidate {
                 action: Json::from_foreign(&action.to_string()),
@@ -322,7 +320,7 @@ pub fn restored(run: &Trajectory, candidate: Candidate) -> Candidate {
     Candidate { action: Json::from_foreign(&action.to_string()), ..candidate }
 }
 
-/// The values of arguments with what placeholders stand for.
+/// The values of an action with what placeholders stand for.
 fn restored_values(restore: &dyn Fn(&str) -> String, value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {

@@ -54,13 +54,13 @@ pub struct Cited {
     pub quote: String,
 }
 
-/// A call of a tool that should have been made.
+/// The action that should have been taken.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proposed {
-    /// The tool.
-    pub tool: String,
-    /// Its arguments: an object, or a string that holds one.
+    /// The tool; `None` where agents act in text.
+    pub tool: Option<String>,
+    /// Its arguments, an object or a string that holds one; without a tool the text of the turn.
     pub arguments: Json,
     /// Why.
     pub rationale: String,
@@ -125,14 +125,21 @@ impl Opinion {
     }
 }
 
+impl Proposal {
+    /// Whose failure it says the run was: the agent's where it names nobody else.
+    pub fn party(&self) -> Party {
+        self.blame.as_ref().map_or(Party::Agent, |blame| blame.party)
+    }
+}
+
 impl Proposed {
-    /// The arguments as an object; `None` where they are none.
-    pub fn arguments(&self) -> Option<Value> {
-        let value = match self.arguments.to_value() {
-            Value::String(text) => Json::parse(&text).ok()?.to_value(),
-            value => value,
-        };
-        value.is_object().then_some(value)
+    /// The action as candidates hold it: a call of a tool, or what the turn says.
+    pub fn action(&self) -> Value {
+        let arguments = self.arguments.to_value();
+        let Some(tool) = &self.tool else { return json!({ "say": arguments }) };
+        let object = arguments.as_str().and_then(|text| Json::parse(text).ok()).map(|json| json.to_value());
+        let arguments = object.filter(Value::is_object).unwrap_or(arguments);
+        json!({ "name": tool, "arguments": arguments })
     }
 }
 
@@ -156,8 +163,7 @@ pub(super) fn proposal(text: &str) -> Result<Proposal, String> {
     if proposal.failure_class.as_ref().is_some_and(|class| !(0.0..=1.0).contains(&class.severity)) {
         return Err("`severity` is not between 0 and 1".to_owned());
     }
-    let is_agents = proposal.blame.as_ref().is_none_or(|blame| blame.party == Party::Agent);
-    match (is_agents, proposal.decisive_step.is_some()) {
+    match (proposal.party() == Party::Agent, proposal.decisive_step.is_some()) {
         (true, false) => {
             Err("`decisive_step` is missing, and the failure is said to be the agent's".to_owned())
         }
@@ -226,7 +232,7 @@ pub(super) fn proposal_schema() -> ReplySchema {
     let classes: Vec<&str> = Class::ALL.iter().map(|class| class.as_str()).collect();
     let citation = object(&[("node", json!({ "type": "integer" })), ("quote", json!({ "type": "string" }))]);
     let candidate = object(&[
-        ("tool", json!({ "type": "string" })),
+        ("tool", json!({ "type": ["string", "null"] })),
         ("arguments", json!({ "type": "string" })),
         ("rationale", json!({ "type": "string" })),
     ]);
@@ -292,8 +298,13 @@ mod tests {
             [GOOD.to_owned(), format!("```json\n{GOOD}\n```"), format!("<think>hm {{}}</think>\n{GOOD}")]
         {
             let read = proposal(&text).unwrap();
-            assert_eq!(read.candidate.unwrap().arguments().unwrap()["n"], 3);
+            let action = read.candidate.unwrap().action();
+            assert_eq!(action, serde_json::json!({ "name": "t", "arguments": { "n": 3 } }));
         }
+        let said = GOOD
+            .replace(r#""tool":"t","arguments":"{\"n\":3}""#, r#""tool":null,"arguments":"Action: x[3]""#);
+        let action = proposal(&said).unwrap().candidate.unwrap().action();
+        assert_eq!(action, serde_json::json!({ "say": "Action: x[3]" }));
         let short = r#"{"citations":[{"node":1,"quote":"x"}],"decisive_step":1,"responsible_agent":"a","explanation":"e"}"#;
         assert!(proposal(short).is_ok());
     }

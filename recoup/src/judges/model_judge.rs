@@ -153,9 +153,10 @@ fn whole(reply: &ChatReply) -> Result<(), String> {
 fn told(case: &Case<'_>, proposal: &Proposal) -> String {
     let citations: Vec<_> =
         proposal.citations.iter().map(|cited| json!({ "node": cited.node, "quote": cited.quote })).collect();
-    let candidate = proposal.candidate.as_ref().map(|candidate| {
-        json!({ "tool": candidate.tool, "arguments": candidate.arguments(), "rationale": candidate.rationale })
-    });
+    let candidate = proposal
+        .candidate
+        .as_ref()
+        .map(|candidate| json!({ "action": candidate.action(), "rationale": candidate.rationale }));
     let diagnosis = json!({
         "citations": citations,
         "decisive_step": proposal.decisive_step,
@@ -177,7 +178,9 @@ fn refusal(refused: &Refused) -> String {
         "S3" => "the responsible agent is the author of the decisive step",
         "S4" => "every quote stands exactly once in the text of the node it names",
         "S5" => "at least one citation stands at or before the decisive step",
-        "S6" => "the candidate is a valid call of a listed tool and another one than was made",
+        "S6" => {
+            "the candidate is a valid call of a listed tool, or an action in text where agents act so, and not what was done"
+        }
         "S7" => "nothing that is hidden is cited",
         "S8" => "no answer stands in it that the record does not hold",
         "S9" => "explanation and candidate name nothing that the record does not hold",

@@ -1,4 +1,5 @@
-//! Attribution measured on a project: its labelled runs, or its swept ones, against what the rules blame.
+//! Attribution measured on a project: its labelled runs against what rules, judges or a file blame, or its swept
+//! ones against the rules.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use serde::Serialize;
 
 use super::PipelineError;
 use super::siblings::successes;
-use crate::diagnosis::{Blamed, DiagnosisConfig, blamed};
+use crate::diagnosis::{Blamed, DiagnosisConfig, JUDGE_WITH_GROUND_TRUTH, blamed};
 use crate::evaluation::attribution::{
     Agreement, Attribution, Case, Flipped, GivenPredictions, Origin, Prediction, Truth, agreement, score,
 };
@@ -15,16 +16,30 @@ use crate::parallel;
 use crate::reporter::Reporter;
 use crate::store::{Filter, Page, Row, Store, StoreError};
 use crate::trajectory::Trajectory;
-use crate::verdict::{Content, ReferenceLabel, Side};
+use crate::verdict::{Content, Diagnosis, ReferenceLabel, Side, Verdict};
 
 /// Runs of one parallel batch.
 const BATCH_RUNS: usize = 256;
 
+/// Who says where a run went wrong.
+#[derive(Clone, Copy, Debug)]
+pub enum Predictor<'a> {
+    /// The rules, asked now.
+    Rules,
+    /// The judges, by the diagnoses that the project keeps of them: the one in force of each run.
+    Judges {
+        /// Those made with the gold answer in sight, instead of those made without.
+        with_ground_truth: bool,
+    },
+    /// Somebody else.
+    Given(&'a GivenPredictions),
+}
+
 /// What is scored.
 #[derive(Clone, Copy, Debug)]
 pub struct AttributionConfig<'a> {
-    /// Predictions from elsewhere; the rules' where absent.
-    pub given: Option<&'a GivenPredictions>,
+    /// Whose word.
+    pub by: Predictor<'a>,
     /// Only runs on this side of the split.
     pub side: Option<Side>,
     /// Seed of the bootstrap.
@@ -70,9 +85,15 @@ pub fn attribution(
     for batch in labelled.chunks(BATCH_RUNS) {
         let mut work = Vec::with_capacity(batch.len());
         for (row, labels) in batch {
-            work.push((Work::load(store, row)?, labels));
+            let judged = match config.by {
+                Predictor::Judges { with_ground_truth } => judged(store, row.id, with_ground_truth)?,
+                Predictor::Rules | Predictor::Given(_) => None,
+            };
+            work.push((Work::load(store, row)?, labels, judged));
         }
-        let found = parallel::map(&work, config.threads, |(work, labels)| case(work, labels, config.given));
+        let found = parallel::map(&work, config.threads, |(work, labels, judged)| {
+            case(work, labels, judged.as_ref(), config.by)
+        });
         cases.extend(found.into_iter().flatten());
         reporter.advance(batch.len() as u64);
     }
@@ -157,16 +178,46 @@ impl Work {
     }
 }
 
-fn case(work: &Work, labels: &[ReferenceLabel], given: Option<&GivenPredictions>) -> Option<Case> {
+/// The diagnosis of a run that judges made, and that stands.
+fn judged(
+    store: &Store,
+    run: TrajectoryId,
+    with_ground_truth: bool,
+) -> Result<Option<Diagnosis>, StoreError> {
+    // The current one comes first.
+    Ok(store.verdicts(run)?.into_iter().find_map(|Verdict { producer, content, .. }| match content {
+        Content::Diagnosis(diagnosis)
+            if producer.model.is_some()
+                && (producer.name == JUDGE_WITH_GROUND_TRUTH) == with_ground_truth =>
+        {
+            Some(diagnosis)
+        }
+        _ => None,
+    }))
+}
+
+fn case(
+    work: &Work,
+    labels: &[ReferenceLabel],
+    judged: Option<&Diagnosis>,
+    by: Predictor<'_>,
+) -> Option<Case> {
     let run = &work.run;
     let mut case = Case::new(run, Truth::of(labels, run)?);
-    case.prediction = match given {
-        Some(given) => given.of(&case, &run.id.to_string()),
-        None => work.blamed(true).map(|blamed| Prediction {
-            index: run.main_branch().node_index(blamed.node),
-            agent: Some(blamed.agent),
-            written_step: None,
-            origin: if blamed.detector.is_some() { Origin::Diagnosis } else { Origin::Suspect },
+    let blames = |node: usize, agent: &str, origin: Origin| Prediction {
+        index: run.main_branch().node_index(node),
+        agent: Some(agent.to_owned()),
+        written_step: None,
+        origin,
+    };
+    case.prediction = match by {
+        Predictor::Given(given) => given.of(&case, &run.id.to_string()),
+        Predictor::Judges { .. } => {
+            judged.map(|found| blames(found.decisive_node, &found.responsible_agent, Origin::Diagnosis))
+        }
+        Predictor::Rules => work.blamed(true).map(|blamed| {
+            let origin = if blamed.detector.is_some() { Origin::Diagnosis } else { Origin::Suspect };
+            blames(blamed.node, &blamed.agent, origin)
         }),
     };
     Some(case)

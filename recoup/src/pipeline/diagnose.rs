@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::judge::Judging;
 use super::siblings::successes;
 use crate::diagnosis::{self, Diagnosed, DiagnosisConfig, RULES_VERSION};
+use crate::id::TrajectoryId;
 use crate::parallel;
 use crate::reporter::Reporter;
 use crate::store::{Group, Store, StoreError};
@@ -87,11 +88,39 @@ pub fn diagnose(
             let run = store.effective(*id)?;
             batch.bytes += text_len(&run);
             batch.work.push(Work { run, siblings: siblings.clone() });
-            if batch.bytes >= BATCH_BYTES || batch.work.len() >= BATCH_RUNS {
+            if batch.is_full() {
                 batch.flush(store, &mut done, &config, now, threads, reporter)?;
             }
         }
         batch.finished.push(group);
+    }
+    batch.flush(store, &mut done, &config, now, threads, reporter)?;
+    Ok(done)
+}
+
+/// Diagnoses these runs, looked at already or not.
+///
+/// # Errors
+/// When the store fails; what was kept stays.
+pub fn diagnose_again(
+    store: &mut Store,
+    runs: &[TrajectoryId],
+    now: &str,
+    threads: usize,
+    reporter: &mut dyn Reporter,
+) -> Result<Diagnosing, StoreError> {
+    let config = DiagnosisConfig::default();
+    reporter.stage("diagnose", Some(runs.len() as u64));
+    let mut done = Diagnosing { cost_usd: Some(0.0), ..Diagnosing::default() };
+    let mut batch = Batch::default();
+    for id in runs {
+        let run = store.effective(*id)?;
+        let siblings = Arc::new(successes(store, &store.row(*id)?.task)?);
+        batch.bytes += text_len(&run) + siblings.iter().map(text_len).sum::<usize>();
+        batch.work.push(Work { run, siblings });
+        if batch.is_full() {
+            batch.flush(store, &mut done, &config, now, threads, reporter)?;
+        }
     }
     batch.flush(store, &mut done, &config, now, threads, reporter)?;
     Ok(done)
@@ -106,6 +135,10 @@ struct Batch {
 }
 
 impl Batch {
+    fn is_full(&self) -> bool {
+        self.bytes >= BATCH_BYTES || self.work.len() >= BATCH_RUNS
+    }
+
     fn flush(
         &mut self,
         store: &mut Store,

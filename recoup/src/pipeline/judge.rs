@@ -258,11 +258,10 @@ fn ask(Work { loaded, sample }: &Work, plan: &JudgingPlan<'_>, now: &str) -> Out
     let case = loaded.case(plan);
     let index = Run::new(run, &[], &DiagnosisConfig::default());
     // A harness that says how the run ended has said whose it was; the rules pass that on.
-    let is_agents =
-        loaded.blame.as_ref().is_some_and(|blame| blame.rule == "termination" && blame.party == Party::Agent);
+    let settled = loaded.blame.as_ref().filter(|blame| blame.rule == "termination").map(|blame| blame.party);
     let panel = (plan.panel)(run.id, sample);
     let config = config(plan, sample);
-    match judge(&case, &index, &panel, Known { findings: &loaded.findings, is_agents }) {
+    match judge(&case, &index, &panel, Known { findings: &loaded.findings, settled }) {
         Ok(judged) => {
             let known = (loaded.blame.as_ref(), loaded.class.as_ref());
             let verdicts = judging_verdicts(run, &judged, known, &config, now);

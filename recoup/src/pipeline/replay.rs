@@ -187,6 +187,8 @@ pub fn replay(
 struct Work {
     run: Trajectory,
     diagnosis: Option<(VerdictId, Diagnosis)>,
+    /// Whether other judges have looked at it.
+    reviewed: bool,
     pairs: Vec<(VerdictId, ReplayPair)>,
     sweeps: Vec<Sweep>,
     injected: bool,
@@ -209,12 +211,15 @@ struct Tested {
     id: VerdictId,
     pair: ReplayPair,
     diagnosis: Option<(VerdictId, Diagnosis)>,
+    reviewed: bool,
 }
 
 impl Work {
     fn new(run: Trajectory, verdicts: Vec<Verdict>) -> Self {
+        let diagnosis = verdicts.iter().find(|verdict| matches!(verdict.content, Content::Diagnosis(_)));
         let mut work = Self {
             injected: run.extra.contains_key("injected"),
+            reviewed: diagnosis.is_some_and(|first| replay::is_reviewed(first.id, &verdicts)),
             run,
             diagnosis: None,
             pairs: Vec::new(),
@@ -331,7 +336,7 @@ fn keep(
             }
         };
         let (task, diagnosis) = (work.run.task.key.0.clone(), work.diagnosis.clone());
-        tested.push(Tested { run, task, id, pair, diagnosis });
+        tested.push(Tested { run, task, id, pair, diagnosis, reviewed: work.reviewed });
     }
     store_runs(store, runs, config.now)?;
     store.put_verdicts(&verdicts)?;
@@ -379,7 +384,7 @@ fn claim(
         let Some((of, diagnosis)) = &it.diagnosis else { continue };
         let key = it.fault().map(|fault| (it.pair.config_hash.to_string(), fault));
         let transfers = key.is_some_and(|key| transfers.get(&key).copied().unwrap_or(false));
-        let claim = replay::claim(*of, diagnosis, Some((it.id, &it.pair)), transfers);
+        let claim = replay::claim(*of, diagnosis, it.reviewed, Some((it.id, &it.pair)), transfers);
         *done.claims.entry(claim.rung.as_str()).or_default() += 1;
         verdicts.push(verdict(it.run, Content::Claim(claim), config.now));
     }

@@ -1,7 +1,7 @@
 //! Claims: how far a diagnosis is proved, and the repairs that pairs prove.
 
 use crate::id::VerdictId;
-use crate::verdict::{Arm, Claim, Diagnosis, Repair, ReplayPair, Rung};
+use crate::verdict::{Arm, Claim, Content, Diagnosis, Repair, ReplayPair, Rung, Verdict};
 
 /// The repair that a pair proves: its candidate, where the first continuation of it passed. This is the
 /// only way to one.
@@ -9,8 +9,17 @@ pub fn repair(id: VerdictId, pair: &ReplayPair) -> Option<Repair> {
     Repair::proved(id, pair)
 }
 
-/// The rung of a diagnosis after a pair has tested it. `transfers` says whether repairs of the same
-/// fault beat the original action on other tasks.
+/// Whether another judge has looked at the reasons of a diagnosis (M1 to M4). Nobody does where rules or
+/// one judge alone made it.
+pub fn is_reviewed(of: VerdictId, verdicts: &[Verdict]) -> bool {
+    verdicts.iter().any(|verdict| match &verdict.content {
+        Content::Review(review) => review.of == of && verdict.producer.model.is_some(),
+        _ => false,
+    })
+}
+
+/// The rung of a diagnosis after a pair has tested it. `reviewed` says whether other judges have looked at
+/// it, `transfers` whether repairs of the same fault beat the original action on other tasks.
 ///
 /// A rung above `reviewed` needs the diagnosis's own repair: its mean over the continuations must exceed
 /// that of the arm it beats, and its first continuation must have passed. The claim is about these
@@ -18,13 +27,14 @@ pub fn repair(id: VerdictId, pair: &ReplayPair) -> Option<Repair> {
 pub fn claim(
     of: VerdictId,
     diagnosis: &Diagnosis,
+    reviewed: bool,
     tested: Option<(VerdictId, &ReplayPair)>,
     transfers: bool,
 ) -> Claim {
-    let base = if diagnosis.admitted {
-        (Rung::Reviewed, "every gate admitted it")
-    } else {
-        (Rung::Grounded, "it cites what stands in the run")
+    let base = match (diagnosis.admitted, reviewed) {
+        (true, true) => (Rung::Reviewed, "every gate and every other judge admitted it"),
+        (true, false) => (Rung::Reviewed, "the gates S1 to S9 admitted it, and no other judge was asked"),
+        (false, _) => (Rung::Grounded, "it cites what stands in the run"),
     };
     let stays = |(rung, reason): (Rung, &str)| Claim { of, rung, pair: None, reason: reason.to_owned() };
     let Some((id, pair)) = tested else { return stays(base) };
@@ -95,10 +105,13 @@ mod tests {
         };
         let id = VerdictId(Hash::of(b"verdict"));
         let rung = |arms: &[(Arm, &[bool])], transfers| {
-            claim(id, &diagnosis, Some((id, &pair(arms))), transfers).rung
+            claim(id, &diagnosis, true, Some((id, &pair(arms))), transfers).rung
         };
         let (won, lost): (&[bool], &[bool]) = (&[true, true], &[false, true]);
-        assert_eq!(claim(id, &diagnosis, None, true).rung, Rung::Reviewed);
+        let untested = |reviewed| claim(id, &diagnosis, reviewed, None, true);
+        assert_eq!((untested(true).rung, untested(false).rung), (Rung::Reviewed, Rung::Reviewed));
+        assert!(untested(true).reason.contains("every other judge"));
+        assert!(untested(false).reason.contains("no other judge was asked"));
         assert_eq!(rung(&[(Arm::Repair, won), (Arm::Retry, won)], true), Rung::Reviewed);
         assert_eq!(rung(&[(Arm::Repair, won), (Arm::Retry, lost)], true), Rung::BeatsRetry);
         let all = [(Arm::Repair, won), (Arm::Retry, lost), (Arm::Reconsider, lost)];

@@ -29,7 +29,7 @@ mod volatile;
 
 pub use self::candidates::{Proposed, Proposer, action_of, parse_candidates};
 pub use self::checkpoints::Checkpoints;
-pub use self::claim::{claim, repair};
+pub use self::claim::{claim, is_reviewed, repair};
 pub use self::error::ReplayError;
 pub use self::fork::{Matched, Treatments};
 pub use self::inject::{INJECTION, Injected, inject};

@@ -221,7 +221,7 @@ impl Repair {
 pub enum Rung {
     /// It cites what stands in the run.
     Grounded,
-    /// Every gate admitted it.
+    /// Every gate admitted it, and every other judge that was asked.
     Reviewed,
     /// Its repair passed more often than the original action from the same checkpoint.
     BeatsRetry,

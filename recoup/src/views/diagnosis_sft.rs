@@ -82,12 +82,11 @@ fn full(
         cited.into_iter().map(|(node, quote)| json!({ "node": node, "quote": quote })).collect();
     let candidate = diagnosis.candidate.as_ref().and_then(|candidate| {
         let action = candidate.action.to_value();
-        let (tool, arguments) = (action.get("name")?, action.get("arguments")?);
-        Some(json!({
-            "tool": tool,
-            "arguments": arguments.to_string(),
-            "rationale": candidate.rationale,
-        }))
+        let (tool, arguments) = match action.get("say") {
+            Some(text) => (None, text.clone()),
+            None => (Some(action.get("name")?), json!(action.get("arguments")?.to_string())),
+        };
+        Some(json!({ "tool": tool, "arguments": arguments, "rationale": candidate.rationale }))
     });
     let class = class.map(
         |class| json!({ "class": class.class, "recoverable": class.recoverable, "severity": class.severity }),

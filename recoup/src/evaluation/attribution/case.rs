@@ -33,7 +33,7 @@ pub struct Truth {
 /// Who predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// An admitted diagnosis.
+    /// A diagnosis that stands.
     Diagnosis,
     /// The likeliest turn where nothing decisive was found.
     Suspect,

@@ -15,7 +15,7 @@ const CONSTANT_MAX: usize = 5;
 pub(super) struct Guess {
     pub(super) name: String,
     exact: Option<Vec<f64>>,
-    agent: Option<Vec<f64>>,
+    agent: Vec<f64>,
 }
 
 /// Every floor.
@@ -34,6 +34,11 @@ pub(super) fn floors(cases: &[Case]) -> Vec<Guess> {
     floors
 }
 
+/// The runs whose label names an agent.
+fn of_agents(cases: &[Case]) -> impl Iterator<Item = &Case> {
+    cases.iter().filter(|case| case.truth.agent.is_some())
+}
+
 /// Indices of the turns of the policy.
 fn turns(case: &Case) -> impl Iterator<Item = usize> + '_ {
     case.speakers.iter().enumerate().filter(|(_, speaker)| speaker.sampled).map(|(index, _)| index)
@@ -49,9 +54,9 @@ fn uniform(cases: &[Case]) -> Guess {
     Guess {
         name: "uniform".to_owned(),
         exact: Some(cases.iter().map(|case| chance(case, &|at| case.truth.index == Some(at))).collect()),
-        agent: Some(
-            cases.iter().map(|case| chance(case, &|at| case.blames(&case.speakers[at].agent))).collect(),
-        ),
+        agent: of_agents(cases)
+            .map(|case| chance(case, &|at| case.blames(&case.speakers[at].agent)))
+            .collect(),
     }
 }
 
@@ -87,20 +92,19 @@ impl Guess {
             let said = choose(case);
             f64::from(said.is_some() && said == case.truth.index)
         });
-        let agent = cases.iter().map(|case| {
+        let agent = of_agents(cases).map(|case| {
             let speaker = choose(case).and_then(|at| case.speakers.get(at));
             f64::from(speaker.is_some_and(|speaker| case.blames(&speaker.agent)))
         });
-        Self { exact: Some(exact.collect()), agent: Some(agent.collect()), name }
+        Self { exact: Some(exact.collect()), agent: agent.collect(), name }
     }
 
     /// An agent of each run.
     fn agent<'a>(name: &str, cases: &'a [Case], choose: impl Fn(&'a Case) -> Option<&'a str>) -> Self {
-        let agent = cases
-            .iter()
+        let agent = of_agents(cases)
             .map(|case| f64::from(choose(case).is_some_and(|agent| case.blames(agent))))
             .collect();
-        Self { name: name.to_owned(), exact: None, agent: Some(agent) }
+        Self { name: name.to_owned(), exact: None, agent }
     }
 
     /// What it reaches.
@@ -109,18 +113,19 @@ impl Guess {
             let (k, n) = (chances.iter().sum::<f64>(), chances.len() as u64);
             Expected { k, n, rate: if n == 0 { 0.0 } else { k / n as f64 } }
         };
-        Floor { exact: self.exact.as_ref().map(expected), agent: self.agent.as_ref().map(expected) }
+        let agent = Some(&self.agent).filter(|chances| !chances.is_empty());
+        Floor { exact: self.exact.as_ref().map(expected), agent: agent.map(expected) }
     }
 
     /// What the predictions gain over it.
     pub(super) fn margins(&self, cases: &[Case], seed: u64) -> Margins {
-        let over = |chances: &Vec<f64>, is_right: fn(&Case) -> bool| {
-            let pairs = cases.iter().zip(chances);
+        let over = |cases: &mut dyn Iterator<Item = &Case>, chances: &[f64], is_right: fn(&Case) -> bool| {
+            let pairs = cases.zip(chances);
             margin(pairs.map(|(case, chance)| (case.task.as_str(), f64::from(is_right(case)), *chance)), seed)
         };
         Margins {
-            exact: self.exact.as_ref().and_then(|chances| over(chances, Case::is_exact)),
-            agent: self.agent.as_ref().and_then(|chances| over(chances, Case::is_agent)),
+            exact: self.exact.as_ref().and_then(|chances| over(&mut cases.iter(), chances, Case::is_exact)),
+            agent: over(&mut of_agents(cases), &self.agent, Case::is_agent),
         }
     }
 }

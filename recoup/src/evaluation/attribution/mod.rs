@@ -73,7 +73,7 @@ pub struct Expected {
 pub struct Floor {
     /// The exact step; none for a guess that names only an agent.
     pub exact: Option<Expected>,
-    /// The agent.
+    /// The agent; none where no label names one.
     pub agent: Option<Expected>,
 }
 
@@ -119,7 +119,7 @@ pub struct Unreachable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Origins {
-    /// Diagnoses that every gate admitted.
+    /// Diagnoses that stand: admitted by every gate or, of a judge, kept for their step.
     pub diagnosed: u64,
     /// Suspects: where nothing decisive was found, the turn that is most likely at fault. No diagnosis.
     pub suspected: u64,
@@ -133,7 +133,7 @@ pub struct Origins {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attribution {
-    /// Labelled runs: the denominator of every score.
+    /// Labelled runs: the denominator of every score, but that of agents where labels name none.
     pub files: u64,
     /// The very message.
     pub exact: Score,
@@ -143,9 +143,9 @@ pub struct Attribution {
     pub within_3: Score,
     /// At most five turns away.
     pub within_5: Score,
-    /// The agent, whatever the step.
+    /// The agent, whatever the step, of the labels that name one.
     pub agent: Score,
-    /// Both the very message and the agent.
+    /// Both the very message and the agent, of the same labels.
     pub joint: Score,
     /// The step by the published scorer of Who&When, which takes the label for right wherever it is a
     /// piece of the prediction (`1` in `12`); none for labels of another form.
@@ -193,14 +193,15 @@ pub fn score(cases: &[Case], without_run: u64, seed: u64) -> Attribution {
     let differences = floors.iter().map(|floor| (floor.name.clone(), floor.margins(cases, seed))).collect();
     let lost = unreachable.prompt + unreachable.user + unreachable.observation + unreachable.nowhere;
     let n = cases.len() as u64;
+    let of_agents = || cases.iter().filter(|case| case.truth.agent.is_some());
     Attribution {
         files: n,
         exact: Score::count(cases, Case::is_exact),
         within_1: within(1),
         within_3: within(3),
         within_5: within(5),
-        agent: Score::count(cases, Case::is_agent),
-        joint: Score::count(cases, |case| case.is_exact() && case.is_agent()),
+        agent: Score::count(of_agents(), Case::is_agent),
+        joint: Score::count(of_agents(), |case| case.is_exact() && case.is_agent()),
         official_step: official::step(cases),
         official_agent: official::agent(cases),
         floors: floors.iter().map(|floor| (floor.name.clone(), floor.scored())).collect(),
@@ -247,6 +248,20 @@ mod tests {
         let origins = scored.predictions;
         assert_eq!((origins.diagnosed, origins.suspected, origins.missing), (1, 2, 1));
         assert_eq!((scored.unreachable.user, scored.ceiling), (1, 0.75));
+    }
+
+    #[test]
+    fn a_label_that_names_no_agent_says_nothing_of_agents() {
+        let mut cases = [case(3, "b", Some((3, "b", Origin::Diagnosis))), case(1, "a", None)];
+        cases[1].truth.agent = None;
+        let scored = score(&cases, 0, 7);
+        assert_eq!((scored.exact.n, scored.agent.n, scored.joint.n, scored.agent.k), (2, 1, 1, 1));
+        assert_eq!(scored.floors["last"].agent.map(|floor| (floor.k, floor.n)), Some((1.0, 1)));
+        cases[0].truth.agent = None;
+        let scored = score(&cases, 0, 7);
+        assert_eq!((scored.agent.n, scored.floors["last"].agent), (0, None));
+        assert_eq!(scored.differences["last"].agent, None);
+        assert!(scored.floors["last"].exact.is_some());
     }
 
     #[test]

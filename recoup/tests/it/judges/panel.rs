@@ -8,8 +8,9 @@ use recoup::diagnosis::{
 use recoup::json::Json;
 use recoup::judges::{Case, JudgeConfig, ModelJudge};
 use recoup::models::{ChatReply, ChatRequest, Finish, ModelError, ModelIdentity, ScriptedModel};
-use recoup::trajectory::{Outcome, Part, TerminationKind, Trajectory};
-use recoup::verdict::{Blame, Candidate, Content, Decision, Party, Verdict};
+use recoup::task::Task;
+use recoup::trajectory::{Node, Outcome, Part, Role, TerminationKind, Trajectory};
+use recoup::verdict::{Candidate, Content, Decision, Party, Verdict};
 use serde_json::json;
 
 use super::{good, judge_of, judged, opinion, refused, run, run_with, saying, with};
@@ -236,24 +237,61 @@ fn blames_the_user() -> String {
     answer.to_string()
 }
 
-fn blame_of(run: &Trajectory, is_agents: bool) -> Option<Blame> {
-    let case = Case::new(run, &[], false);
-    let index = Run::new(run, &[], &DiagnosisConfig::default());
-    let known = Known { findings: &[], is_agents };
-    let panel = [saying("one", blames_the_user()), saying("two", opinion("admit", 1))];
-    let judged = judge(&case, &index, &panel, known).unwrap();
-    let verdicts = judging_verdicts(run, &judged, (None, None), &config(&["one", "two"]), "now");
-    assert!(!kinds(&verdicts).contains(&"diagnosis"));
-    verdicts.into_iter().find_map(|verdict| match verdict.content {
-        Content::Blame(blame) => Some(blame),
+/// Whom judges blame by an answer, and whether it makes a diagnosis, where the harness's own record blames
+/// `settled`.
+fn decided(answer: &str, settled: Option<Party>) -> (Option<Party>, bool) {
+    let run = run();
+    let case = Case::new(&run, &[], false);
+    let index = Run::new(&run, &[], &DiagnosisConfig::default());
+    let panel = [saying("one", answer), saying("two", opinion("admit", 1))];
+    let judged = judge(&case, &index, &panel, Known { findings: &[], settled }).unwrap();
+    let verdicts = judging_verdicts(&run, &judged, (None, None), &config(&["one", "two"]), "now");
+    let party = verdicts.iter().find_map(|verdict| match &verdict.content {
+        Content::Blame(blame) => Some(blame.party),
         _ => None,
-    })
+    });
+    (party, kinds(&verdicts).contains(&"diagnosis"))
 }
 
 #[test]
 fn a_judge_refines_blame_and_never_overrules_the_harness() {
-    assert_eq!(blame_of(&run(), false).map(|blame| blame.party), Some(Party::UserSimulator));
-    assert_eq!(blame_of(&run(), true), None);
+    let (users, agents) = (blames_the_user(), good().to_string());
+    assert_eq!(decided(&users, None), (Some(Party::UserSimulator), false));
+    assert_eq!(decided(&users, Some(Party::Agent)), (None, false));
+    assert_eq!(decided(&users, Some(Party::UserSimulator)), (Some(Party::UserSimulator), false));
+    assert_eq!(decided(&agents, None), (Some(Party::Agent), true));
+    assert_eq!(decided(&agents, Some(Party::Infrastructure)), (None, false));
+}
+
+#[test]
+fn a_run_that_acts_in_text_gets_its_candidate_in_text() {
+    let mut run = Trajectory::new("test", Task::named("rome/1", "When was Rome founded?"));
+    let turn = |text: &str| Node::new(Role::Assistant, "assistant", vec![Part::text(text)]).sampled();
+    run.push(Node::new(Role::User, "user", vec![Part::text("When was Rome founded?")]));
+    run.push(turn("Action: Search[Rome]"));
+    run.push(Node::new(Role::User, "user", vec![Part::text("Rome is a city.")]));
+    run.push(turn("Action: Finish[Rome]"));
+    run.finish(Outcome::from_score(0.0, 1.0, "reward"));
+    let mut answer = good();
+    answer["citations"] = json!([{ "node": 3, "quote": "Finish[Rome]" }, { "node": 0, "quote": "When was" }]);
+    answer["decisive_step"] = json!(3);
+    answer["explanation"] = json!("It answers with the city.");
+    let propose = |tool: serde_json::Value, text: &str| {
+        let mut answer = answer.clone();
+        answer["candidate"] = json!({ "tool": tool, "arguments": text, "rationale": "Ask further." });
+        judged(&run, &[saying("one", answer.to_string())]).unwrap()
+    };
+    let asked = propose(json!(null), "Action: Search[founded]");
+    assert!(asked.is_admitted(), "{:?}", asked.last());
+    let candidate = asked.last().unwrap().diagnosis.as_ref().unwrap().candidate.as_ref().unwrap();
+    assert_eq!(candidate.action.as_str(), r#"{"say":"Action: Search[founded]"}"#);
+    for (tool, text) in [
+        (json!("Search"), "founded"),
+        (json!(null), "I would search."),
+        (json!(null), "Action: Finish[Rome]"),
+    ] {
+        assert_eq!(refused(&propose(tool, text)), Some("S6"), "{text}");
+    }
 }
 
 #[test]
