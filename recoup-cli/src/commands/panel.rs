@@ -1,9 +1,11 @@
 //! A panel: the judges that the user named, what asking them may take, and what they came to.
 
+use std::sync::Arc;
+
 use recoup::id::TrajectoryId;
 use recoup::judges::quality::{Quality, Share};
-use recoup::judges::{Judge, JudgeConfig, ModelJudge};
-use recoup::models::Estimate;
+use recoup::judges::{Judge, JudgeConfig, ModelJudge, Room};
+use recoup::models::{AskedModel, Estimate};
 use recoup::pipeline::{self, Diagnosing, JudgingPlan};
 use recoup::store::Store;
 
@@ -20,6 +22,8 @@ const STAGE: &str = "diagnose";
 /// Models that judge together.
 pub(super) struct Panel {
     models: Models,
+    /// The room that each of them has for a question.
+    rooms: Vec<Arc<Room>>,
     flags: JudgeArgs,
     config: JudgeConfig,
 }
@@ -78,16 +82,18 @@ impl Panel {
             answer_tokens: flags.max_answer.unwrap_or(default.answer_tokens),
             ..default
         };
-        Ok(Some(Self { models, flags, config }))
+        let rooms = asking.models().iter().map(|_| Arc::default()).collect();
+        Ok(Some(Self { models, rooms, flags, config }))
     }
 
     /// The judges of one judgement of a run.
     fn judges(&self, run: TrajectoryId, sample: u32) -> Vec<Box<dyn Judge>> {
-        let judge = |model: &std::sync::Arc<recoup::models::AskedModel>| {
+        let judge = |(model, room): (&Arc<AskedModel>, &Arc<Room>)| {
             let config = JudgeConfig { sample, price: model.price(), ..self.config };
-            Box::new(ModelJudge::new(Box::new(model.about(STAGE, Some(run))), config)) as Box<dyn Judge>
+            let model = Box::new(model.about(STAGE, Some(run)));
+            Box::new(ModelJudge::new(model, config, Arc::clone(room))) as Box<dyn Judge>
         };
-        self.models.asking.models().iter().map(judge).collect()
+        self.models.asking.models().iter().zip(&self.rooms).map(judge).collect()
     }
 
     /// Hands a plan for these runs to `use_plan`.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
+use crate::fault_server::{Fault, FaultServer, completion};
 
 /// A failed run in which an order is refunded that nobody named.
 pub fn line(id: &str, order: &str, success: bool) -> String {
@@ -329,4 +330,83 @@ fn the_report_counts_gates_by_the_judging_in_force() {
         let words = ["admitted", "abstained"].map(|word| count[word].as_u64().unwrap());
         assert_eq!(words.iter().sum::<u64>(), 1, "{gate}: {count}");
     }
+}
+
+#[test]
+fn a_reviewer_whose_words_cannot_be_read_is_told_so_once() {
+    let server = FaultServer::start(|_, asked| {
+        let body = asked.json();
+        let said = match (body["model"].as_str().unwrap(), body["messages"].as_array().unwrap().len()) {
+            ("claude", _) => proposal("W10001", 1, "{\"order\":\"W77121\"}").to_string(),
+            (_, 2) => "Sure, fine!".to_owned(),
+            _ => opinion("admit", 1).to_string(),
+        };
+        Fault::answer(&said)
+    });
+    let bench = Bench::new();
+    bench.write("runs.jsonl", line("a", "W10001", false));
+    bench.output(&["import", "runs.jsonl"]);
+    let panel = [server.model("claude"), server.model("gpt")];
+    let diagnose = ["diagnose", "--json", "--judge", &panel[0], "--judge", &panel[1]];
+    let done = bench.json(&diagnose, 0);
+    assert_eq!(
+        (&done["admitted"], &done["calls"], &done["cached"]),
+        (&json!(1), &json!(3), &json!(0)),
+        "{done}"
+    );
+    let told = server.asked()[2].json()["messages"].clone();
+    assert_eq!(told[2]["content"], "Sure, fine!");
+    assert!(told[3]["content"].as_str().unwrap().contains("the answer is not a JSON object"), "{told}");
+    let again = bench.json(&diagnose, 0);
+    assert_eq!((&again["admitted"], &again["calls"]), (&json!(1), &json!(0)), "{again}");
+}
+
+/// A server of a model with so many tokens of context, which cites what is not there at length.
+fn small_server(context: u64) -> FaultServer {
+    FaultServer::start(move |_, asked| {
+        let body = asked.json();
+        let messages = body["messages"].as_array().unwrap();
+        let bytes: usize = messages.iter().map(|message| message["content"].as_str().unwrap().len()).sum();
+        let tokens = bytes as u64 / 4 + body["max_tokens"].as_u64().unwrap();
+        if tokens > context {
+            let error = format!("Requested tokens ({tokens}) exceed context window of {context}");
+            return Fault::status(400, &json!({ "error": { "message": error } }).to_string());
+        }
+        let mut said = proposal("W10001", 1, "W99999");
+        said["explanation"] = json!("The call refunds another order. ".repeat(100));
+        Fault::answer(&said.to_string())
+    })
+}
+
+#[test]
+fn a_run_of_any_size_is_judged_by_a_model_of_little_context() {
+    let runs: String = ["a", "b", "c"]
+        .map(|id| {
+            let mut run: Value = serde_json::from_str(&line(id, "W10001", false)).unwrap();
+            run["messages"][2]["content"] = json!(format!("{id}: {}", "refunded W77121 ".repeat(60_000)));
+            format!("{run}\n")
+        })
+        .concat();
+    for context in [2048, 4096, 8192] {
+        let server = small_server(context);
+        let bench = Bench::new();
+        bench.write("runs.jsonl", &runs);
+        bench.output(&["import", "runs.jsonl"]);
+        let model = server.model("toy");
+        let done = bench.json(&["diagnose", "--json", "--judge", &model, "--concurrency", "1"], 0);
+        assert_eq!((&done["runs"], &done["rejected"]), (&json!(3), &json!({ "S4": 3 })), "{context}: {done}");
+        let refused = server.asked().len() as u64 - done["calls"].as_u64().unwrap();
+        assert!(refused <= 7, "a limit is met once and not once a run: {refused} of {context}");
+    }
+}
+
+#[test]
+fn a_model_that_holds_no_run_at_all_is_said_with_what_to_do() {
+    let server = small_server(500);
+    let bench = Bench::new();
+    bench.write("runs.jsonl", line("a", "W10001", false));
+    bench.output(&["import", "runs.jsonl"]);
+    let error = bench.json(&["diagnose", "--json", "--judge", &server.model("toy")], 2)["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("context window of 500"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("`--window`"), "{error}");
 }

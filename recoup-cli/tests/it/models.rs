@@ -342,6 +342,38 @@ fn a_schema_is_said_as_the_server_can_take_it() {
 }
 
 #[test]
+fn an_answer_that_does_not_fit_its_schema_is_asked_for_once_more() {
+    let server = FaultServer::start(|_, asked| {
+        let messages = asked.json()["messages"].clone();
+        let is_told = messages[1]["content"] == "no json at all";
+        let knows = messages[0]["content"] == "who can?";
+        Fault::answer(if is_told && knows { "{\"step\":1}" } else { "no json at all" })
+    });
+    let bench = Bench::new();
+    bench.write("schema.json", r#"{"type":"object","properties":{"step":{"type":"integer"}}}"#);
+    let model = server.model("toy");
+    let ask = |question: &str, exit| {
+        bench.json(&["ask", &model, question, "--schema", "schema.json", "--json"], exit)
+    };
+    let mended = ask("who can?", 0);
+    assert_eq!((&mended["text"], &mended["wrong"]), (&"{\"step\":1}".into(), &Value::Null));
+    let never = ask("who cannot?", 1);
+    assert!(never["wrong"].as_str().unwrap().contains("it is not JSON"), "{never}");
+    assert_eq!(server.asked().len(), 4);
+    bench.write("questions.jsonl", "\"who can?\"\n\"who cannot?\"\n");
+    let arguments = ["ask", &model, "--prompts", "questions.jsonl", "--schema", "schema.json", "--json"];
+    let output = bench.output(&arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", bench.render(&output));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        (&lines[0]["wrong"], &lines[2]["unfit"], &lines[2]["failed"]),
+        (&Value::Null, &1.into(), &0.into())
+    );
+    assert!(lines[1]["wrong"].is_string(), "{lines:?}");
+}
+
+#[test]
 fn forgetting_a_run_forgets_answers_that_are_about_no_run() {
     let server = FaultServer::start(|_, _| Fault::answer("PLANTED"));
     let bench = questions(1);

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::Run;
-use super::schema::violation;
 use super::words::words;
 use crate::json::Json;
+use crate::json_schema::violation;
 use crate::trajectory::{ArgumentsForm, Part, ToolCall, folded, same_action};
 use crate::verdict::{Decision, Diagnosis};
 
