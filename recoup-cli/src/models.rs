@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
-/// What a command may spend without being told so.
+/// What a command may spend where neither `--max-cost` nor `--yes` says how much.
 const UNASKED: Cost = Cost(1_000_000_000_000);
 /// Requests in flight, where nothing else is said.
 const CONCURRENCY: u16 = 16;
@@ -74,7 +74,7 @@ impl Models {
         forgo_huge_pages();
         let clock: Arc<dyn Clock> = Arc::new(SteadyClock::start());
         let limits = Limits {
-            cost: spend.max_cost,
+            cost: spend.max_cost.or((!spend.yes).then_some(UNASKED)),
             tokens: spend.max_tokens,
             requests: spend.max_requests,
             wall: spend.max_time,
@@ -125,13 +125,18 @@ impl Models {
             }
             let deferred = batch.clone().map(|batch| batch as Arc<dyn Defer>);
             batches.extend(batch);
-            asking.add(opened.into_model(), price, Arc::clone(pacer), deferred).map_err(|error| {
-                Failure::user(error.to_string()).code("unpriced").hint(format!(
-                    "give its price in a file: `--prices FILE` with `[models.\"{}\"]`, `input` and `output`, in \
-                     dollars a million tokens (0 where it is your own)",
-                    identity.model
-                ))
-            })?;
+            asking.add(opened.into_model(), price, Arc::clone(pacer), deferred);
+        }
+        if spend.max_cost.is_some() {
+            for model in asking.models() {
+                model.require_price().map_err(|error| {
+                    Failure::user(error.to_string()).code("unpriced").hint(format!(
+                        "give its price in a file: `--prices FILE` with `[models.\"{}\"]`, `input` and `output`, in \
+                         dollars a million tokens (0 where it is your own)",
+                        model.identity().model
+                    ))
+                })?;
+            }
         }
         Ok(Self { asking, batches, keyless: opener.keyless })
     }
@@ -159,7 +164,7 @@ impl Models {
                 printer.note(format_args!("no key is set for {host}; where it wants one, set {variables}"));
             }
         }
-        announce(estimate, spend, settings, printer)
+        announce(estimate, spend, self.asking.budget().limits().cost, settings, printer)
     }
 
     /// Sends what was put off, and says what was spent and what providers did that a user should know.
@@ -331,10 +336,14 @@ pub(crate) enum Decision {
 fn announce(
     estimate: &Estimate,
     spend: &SpendArgs,
+    cap: Option<Cost>,
     settings: &Settings,
     printer: Printer,
 ) -> Result<Decision, Failure> {
-    let text = describe(estimate);
+    let mut text = describe(estimate);
+    if let Some(cap) = cap.filter(|cap| estimate.cost_most > *cap) {
+        let _ = write!(text, ", never more than {cap}");
+    }
     if spend.dry_run {
         if printer.is_json() {
             printer.json(&settings.answer(estimate.clone()));
@@ -352,7 +361,7 @@ fn announce(
     if spend.max_cost.is_none() && !spend.yes && too_much && !settings.offline {
         let reason = match unknown {
             Some(model) => format!("nobody knows what `{model}` costs"),
-            None => format!("this may cost {}", estimate.cost),
+            None => format!("this costs about {}", estimate.cost),
         };
         return Err(Failure::user(format!("nothing was sent: {reason}"))
             .code("would-spend")
@@ -382,13 +391,19 @@ pub(crate) fn describe(estimate: &Estimate) -> String {
         0 => ", nothing leaves this machine".to_owned(),
         bytes => format!(", {bytes} bytes leave this machine"),
     };
-    let cost = match (estimate.unpriced.is_empty(), estimate.cost) {
-        (true, cost) => format!(", at most {cost}"),
-        (false, Cost(0)) => ", price unknown".to_owned(),
-        (false, cost) => format!(", at most {cost} and what models without a price cost"),
-    };
     text.push_str(&leaving);
-    text.push_str(&cost);
+    match (estimate.unpriced.is_empty(), estimate.cost) {
+        (true, cost) => {
+            let _ = write!(text, ", about {cost}");
+        }
+        (false, Cost(0)) => text.push_str(", price unknown"),
+        (false, cost) => {
+            let _ = write!(text, ", about {cost} and what models without a price cost");
+        }
+    }
+    if estimate.cost_most > estimate.cost {
+        let _ = write!(text, ", at most {} in all", estimate.cost_most);
+    }
     if estimate.cached > 0 {
         let _ = write!(text, "; {} answered from before", estimate.cached);
     }

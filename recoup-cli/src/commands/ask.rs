@@ -5,7 +5,7 @@ use std::path::Path;
 use recoup::answers::{ModelAnswer, NumberedAnswer, Questioned};
 use recoup::json::Json;
 use recoup::models::{
-    About, ChatMessage, ChatModel as _, ChatRequest, Estimate, Fitted, ModelError, ReplySchema,
+    AGAIN_BYTES, About, ChatMessage, ChatModel as _, ChatRequest, Estimate, Fitted, ModelError, ReplySchema,
     fitting,
 };
 use serde::Deserialize;
@@ -48,6 +48,9 @@ pub(crate) fn ask(flags: &AskArgs, settings: &Settings, printer: Printer) -> Res
     let mut estimate = Estimate::default();
     for request in &requests {
         estimate.add(model, request, None)?;
+        if schema.is_some() {
+            estimate.add_again(model, request, 1, AGAIN_BYTES);
+        }
     }
     if models.announce(&estimate, &spend, settings, printer)? == Decision::Shown {
         return Ok(Ended::Done);

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use recoup::diagnosis::{RETRIES, REVIEWS_MAX};
 use recoup::id::TrajectoryId;
 use recoup::judges::quality::{Quality, Share};
 use recoup::judges::{Judge, JudgeConfig, ModelJudge, Room};
-use recoup::models::{AskedModel, Estimate};
+use recoup::models::{AGAIN_BYTES, AskedModel, Estimate};
 use recoup::pipeline::{self, Diagnosing, JudgingPlan};
 use recoup::store::Store;
 
@@ -130,6 +131,10 @@ impl Panel {
         let models = self.models.asking.models();
         if self.flags.spend.dry_run || models.iter().any(|model| model.host().is_some()) {
             pipeline::first_questions::<Failure>(store, plan, &mut |run, question| {
+                for (member, model) in models.iter().enumerate() {
+                    let again = if member == 0 { RETRIES } else { REVIEWS_MAX - 1 };
+                    estimate.add_again(model, question, again, RETRIES as usize * AGAIN_BYTES);
+                }
                 // Who reviews reads as much as who proposes, and was asked where the proposer was.
                 if let Some(first) = models.first()
                     && first.is_kept(question)?

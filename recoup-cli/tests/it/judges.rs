@@ -333,6 +333,29 @@ fn the_report_counts_gates_by_the_judging_in_force() {
 }
 
 #[test]
+fn a_command_that_was_told_no_cap_spends_a_dollar_at_most() {
+    let answer = || Fault::Answer(completion("Sure, fine!", "toy", Some((900, 2000))));
+    let server = FaultServer::start(move |_, _| answer());
+    let bench = Bench::new();
+    bench.write("runs.jsonl", [line("a", "W10001", false), line("b", "W10002", false)].concat());
+    // An answer is $0.20, so the first round is $0.40 and all that may be asked again $1.20 more.
+    bench.write("prices.toml", "[models.toy]\ninput = 0\noutput = 100\n");
+    bench.output(&["import", "runs.jsonl"]);
+    let model = server.model("toy");
+    let diagnose = ["diagnose", "--judge", &model, "--prices", "prices.toml", "--concurrency", "1"];
+    let dry = bench.json(&[&diagnose[..], &["--dry-run", "--json"]].concat(), 0);
+    assert_eq!((&dry["cost_usd"], &dry["cost_most_usd"]), (&json!(0.4), &json!(1.6)), "{dry}");
+    let output = bench.output(&diagnose);
+    let text = bench.render(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("about $0.40, at most $1.60 in all, never more than $1.00"), "{text}");
+    assert!(text.contains("the limit of $1.00 is reached"), "{text}");
+    assert_eq!(server.asked().len(), 5, "five answers are a dollar: {text}");
+    let more = bench.json(&[&diagnose[..], &["--resume", "--yes", "--json"]].concat(), 0);
+    assert_eq!((&more["runs"], server.asked().len()), (&json!(1), 8), "{more}");
+}
+
+#[test]
 fn a_reviewer_whose_words_cannot_be_read_is_told_so_once() {
     let server = FaultServer::start(|_, asked| {
         let body = asked.json();
