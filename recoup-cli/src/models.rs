@@ -12,8 +12,8 @@ use recoup::models::deferred::{BatchLog, Defer};
 use recoup::models::pacer::{PaceOptions, Pacer};
 use recoup::models::{
     AnthropicModel, Asking, Budget, ChatModel, Client, Clock, Cost, Estimate, Landed, LedgerLine, Limits,
-    ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError, ProviderBatch, ResponsesModel,
-    Rules, ScriptFile, Secret, SpecError, Wire,
+    ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError, ProviderBatch,
+    ResponsesModel, Rules, ScriptFile, Secret, SpecError, Wire,
 };
 use recoup::pipeline::Meter;
 use recoup::store::Store;
@@ -82,9 +82,14 @@ impl Models {
         let budget = Arc::new(Budget::new(limits, Arc::clone(&clock)));
         let replies = store.map(Store::replies).transpose()?.map(Arc::new);
         let prices = read_prices(spend.prices.as_deref())?;
-        let mut opener = Opener { budget: Arc::clone(&budget), prices, client: None, keyless: Vec::new() };
+        let mut opener = Opener {
+            budget: Arc::clone(&budget),
+            prices,
+            client: None,
+            keyless: Vec::new(),
+        };
         let mut asking = Asking::new(Rules {
-            budget,
+            budget: Arc::clone(&budget),
             clock: Arc::clone(&clock),
             cache: replies.clone().map(|replies| replies as Arc<dyn ReplyCache>),
             offline: settings.offline,
@@ -99,6 +104,7 @@ impl Models {
             let remote = identity.host().is_some();
             // A script costs nothing and is never in a hurry.
             let price = opener.prices.price(&identity).or((!remote).then_some(Price::FREE));
+            let price = if spend.batch { price.map(Price::batched) } else { price };
             let options = PaceOptions {
                 requests_per_minute: spend.rpm.filter(|_| remote),
                 tokens_per_minute: spend.tpm.filter(|_| remote),
@@ -111,7 +117,13 @@ impl Models {
                 (Opened::Scripted(_), _) => None,
                 (Opened::OpenAi(model), Some(replies)) if spend.batch => {
                     let log = Arc::clone(replies) as Arc<dyn BatchLog>;
-                    Some(Arc::new(ProviderBatch::new(Arc::clone(model), price, log)))
+                    Some(Arc::new(ProviderBatch::new(
+                        Arc::clone(model),
+                        price,
+                        log,
+                        Arc::clone(pacer),
+                        Arc::clone(&budget),
+                    )))
                 }
                 _ if spend.batch => {
                     return Err(Failure::user(format!("`{name}` takes no batches")).code("model").hint(
@@ -190,12 +202,15 @@ fn forgo_huge_pages() {
 }
 
 fn say_landed(landed: Landed, identity: &ModelIdentity, printer: Printer) {
-    let Landed { answers, failed, open } = landed;
+    let Landed { answers, failed, open, reason } = landed;
     if answers + failed > 0 {
         printer.note(format_args!(
             "`{}` has answered {answers} requests of a batch, {failed} failed",
             identity.model
         ));
+    }
+    if let Some(reason) = reason {
+        printer.warn(reason);
     }
     if open > 0 {
         let batches = if open == 1 { "batch" } else { "batches" };

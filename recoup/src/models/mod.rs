@@ -63,6 +63,8 @@ pub use self::message::{
 #[cfg(feature = "models")]
 pub use self::openai::OpenAiModel;
 #[cfg(feature = "models")]
+use self::pacer::Pacer;
+#[cfg(feature = "models")]
 pub use self::price_table::{PriceTable, PriceTableError};
 pub use self::prices::{Cost, Price};
 #[cfg(feature = "models")]
