@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use recoup::models::cached::ReplyCache;
 use recoup::models::deferred::{BatchLog, Defer};
 use recoup::models::pacer::{PaceOptions, Pacer};
 use recoup::models::{
     AnthropicModel, Asking, Budget, ChatModel, Client, Clock, Cost, Estimate, Landed, LedgerLine, Limits,
-    ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError, ProviderBatch,
+    ModelError, ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError, ProviderBatch,
     ResponsesModel, Rules, ScriptFile, Secret, SpecError, Wire,
 };
 use recoup::pipeline::Meter;
@@ -26,6 +27,8 @@ use crate::settings::Settings;
 
 /// What a command may spend where neither `--max-cost` nor `--yes` says how much.
 const UNASKED: Cost = Cost(1_000_000_000_000);
+/// Time for a whole answer, where nothing else is said.
+const TIMEOUT: Duration = Duration::from_mins(10);
 /// Requests in flight, where nothing else is said.
 const CONCURRENCY: u16 = 16;
 
@@ -84,6 +87,7 @@ impl Models {
         let prices = read_prices(spend.prices.as_deref())?;
         let mut opener = Opener {
             budget: Arc::clone(&budget),
+            timeout: spend.timeout.unwrap_or(TIMEOUT),
             prices,
             client: None,
             keyless: Vec::new(),
@@ -95,6 +99,12 @@ impl Models {
             offline: settings.offline,
             concurrency: usize::from(spend.concurrency.unwrap_or(CONCURRENCY)),
             hedge: spend.hedge,
+            on_retry: Some(Box::new(move |error| {
+                // What passes soon is nobody's concern; this took minutes.
+                if matches!(error, ModelError::Timeout { .. }) {
+                    printer.note(format_args!("{error}: it is asked once more"));
+                }
+            })),
         });
         let mut pacers: BTreeMap<String, Arc<Pacer>> = BTreeMap::new();
         let mut batches = Vec::new();
@@ -245,6 +255,7 @@ impl Opened {
 
 struct Opener {
     budget: Arc<Budget>,
+    timeout: Duration,
     prices: PriceTable,
     client: Option<Arc<Client>>,
     keyless: Vec<Keyless>,
@@ -287,7 +298,7 @@ impl Opener {
         if let Some(client) = &self.client {
             return Ok(Arc::clone(client));
         }
-        let client = Arc::new(Client::new(Arc::clone(&self.budget), http_proxy())?);
+        let client = Arc::new(Client::new(Arc::clone(&self.budget), self.timeout, http_proxy())?);
         self.client = Some(Arc::clone(&client));
         Ok(client)
     }

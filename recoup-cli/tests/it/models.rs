@@ -169,6 +169,22 @@ fn an_endpoint_that_is_down_or_too_slow_is_named() {
     assert_eq!(slow["code"], "timeout", "{slow}");
 }
 
+/// A server that trickles its answer, a space at a time.
+#[test]
+fn an_answer_that_trickles_is_asked_for_twice_and_not_for_ever() {
+    let server = FaultServer::start(|_, _| {
+        let pieces = vec![(Duration::from_millis(50), " ".to_owned()); 200];
+        Fault::Stream { pieces, cut: false }
+    });
+    let bench = Bench::new();
+    let start = Instant::now();
+    let output = bench.output(&["ask", &server.model("toy"), "hello", "--timeout", "500ms"]);
+    let text = bench.render(&output);
+    assert!(start.elapsed() < Duration::from_secs(8), "{text}");
+    assert_eq!((output.status.code(), server.asked().len()), (Some(2), 2), "{text}");
+    assert!(text.contains("no complete answer within 1 s: it is asked once more"), "{text}");
+}
+
 #[test]
 fn a_key_goes_to_its_host_and_is_never_shown() {
     const KEY: &str = "sk-planted-0123456789";

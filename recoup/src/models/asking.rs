@@ -33,7 +33,12 @@ pub struct Rules {
     /// After how long without an answer a question is sent a second time; without it none is. A model in memory
     /// is asked once.
     pub hedge: Option<Duration>,
+    /// Hears why a question is sent again, when it is.
+    pub on_retry: Option<RetryListener>,
 }
+
+/// Hears why questions are sent again.
+pub type RetryListener = Box<dyn Fn(&ModelError) + Send + Sync>;
 
 struct Shared {
     rules: Rules,
@@ -251,14 +256,19 @@ impl AskedModel {
     }
 
     fn send(&self, request: &ChatRequest, stage: &str, key: Hash) -> Result<Paid, ModelError> {
-        let Rules { budget, offline, .. } = &self.shared.rules;
+        let Rules { budget, offline, on_retry, .. } = &self.shared.rules;
         if let Some(host) = self.host().filter(|_| *offline) {
             return Err(ModelError::Offline { host: host.to_owned() });
         }
         let claim = self.claim(request)?;
         let pace = tokens::likely_prompt(request) + u64::from(request.max_tokens);
-        self.pacer
-            .run(pace, key, &|wait| budget.check_time(wait), || self.attempt(request, stage, claim, pace))
+        let mut failed: Option<ModelError> = None;
+        self.pacer.run(pace, key, &|wait| budget.check_time(wait), || {
+            if let (Some(error), Some(hear)) = (failed.take(), on_retry) {
+                hear(&error);
+            }
+            self.attempt(request, stage, claim, pace).inspect_err(|error| failed = Some(error.clone()))
+        })
     }
 
     fn attempt(
@@ -425,6 +435,7 @@ mod tests {
             offline: false,
             concurrency: 8,
             hedge: None,
+            on_retry: None,
         })
     }
 
@@ -547,6 +558,7 @@ mod tests {
             offline: false,
             concurrency: 8,
             hedge: Some(Duration::from_millis(20)),
+            on_retry: None,
         });
         let price = Price { input: 1.0, cached_input: 1.0, output: 1.0 };
         let model = Slow { identity: elsewhere(), sent: Arc::clone(&sent) };

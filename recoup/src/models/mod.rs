@@ -49,7 +49,7 @@ pub use self::again::{AGAIN_BYTES, Fitted, fitting};
 pub(crate) use self::again::{bare, exchange, shortened, whole};
 #[cfg(feature = "models")]
 pub use self::anthropic::AnthropicModel;
-pub use self::asking::{About, AskedModel, Asking, Rules};
+pub use self::asking::{About, AskedModel, Asking, RetryListener, Rules};
 pub use self::budget::{Amount, Budget, Limits, Reservation};
 pub use self::clock::{Clock, ManualClock};
 pub use self::estimate::Estimate;

@@ -292,6 +292,7 @@ fn a_teacher_that_fails_stops_the_round_and_nothing_is_lost_or_asked_twice() {
             offline: false,
             concurrency: 1,
             hedge: None,
+            on_retry: None,
         });
         let pacer = Arc::new(Pacer::new("wise", PaceOptions::default(), clock));
         asking.add(Arc::new(model) as Arc<dyn ChatModel>, Some(Price::FREE), pacer, None);
