@@ -60,9 +60,7 @@ impl Keyless {
 impl Models {
     /// What the ledger says so far.
     pub(crate) fn meter(&self) -> Meter {
-        let (calls, cached) = self.asking.ledger().calls();
-        let costs = self.asking.ledger().lines().into_iter().map(|line| line.cost_usd);
-        Meter { calls, cached, cost_usd: costs.sum::<Option<f64>>() }
+        Meter::of(self.asking.ledger())
     }
 
     /// Opens models by name. With a project, answers are kept in it and never paid for twice, and answers that

@@ -1,12 +1,13 @@
 //! A panel: the judges that the user named, what asking them may take, and what they came to.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use recoup::diagnosis::{RETRIES, REVIEWS_MAX};
 use recoup::id::TrajectoryId;
 use recoup::judges::quality::{Quality, Share};
 use recoup::judges::{Judge, JudgeConfig, ModelJudge, Room};
-use recoup::models::{AGAIN_BYTES, AskedModel, Estimate};
+use recoup::models::{AGAIN_BYTES, AskedModel, Estimate, LedgerLine};
 use recoup::pipeline::{self, Diagnosing, JudgingPlan};
 use recoup::store::Store;
 
@@ -100,7 +101,6 @@ impl Panel {
     /// Hands a plan for these runs to `use_plan`.
     pub(super) fn with_plan<T>(&self, choice: Choice, use_plan: impl FnOnce(&JudgingPlan<'_>) -> T) -> T {
         let panel = |run: TrajectoryId, sample: u32| self.judges(run, sample);
-        let meter = || self.models.meter();
         use_plan(&JudgingPlan {
             members: self.models.asking.models().iter().map(|model| model.identity().clone()).collect(),
             panel: &panel,
@@ -112,7 +112,8 @@ impl Panel {
             resume: choice.resume,
             with_ground_truth: choice.with_ground_truth,
             in_flight: self.models.asking.concurrency(),
-            meter: &meter,
+            ledger: self.models.asking.ledger(),
+            stage: STAGE,
         })
     }
 
@@ -156,9 +157,6 @@ impl Panel {
     /// # Errors
     /// When what was put off cannot be sent as a batch.
     pub(super) fn say(&self, done: &Diagnosing, printer: Printer) -> Result<(), Failure> {
-        if let Some(first) = self.models.asking.models().first() {
-            self.models.asking.ledger().accepted(STAGE, &first.identity().model, done.admitted);
-        }
         if !printer.is_json() {
             say(done, printer);
         }
@@ -190,9 +188,31 @@ fn say(done: &Diagnosing, printer: Printer) {
     if let Some(cost) = judging.cost_per_admitted_usd.filter(|cost| *cost > 0.0) {
         printer.line(format_args!("${cost:.4} an admitted diagnosis"));
     }
+    for line in &judging.models {
+        printer.line(took(line));
+    }
     if let Some(quality) = &judging.quality {
         say_quality(quality, printer);
     }
+}
+
+/// What one model took, in a line.
+fn took(line: &LedgerLine) -> String {
+    let mut text = format!(
+        "`{}`: {} answered, {} from before, {} tokens asked and {} answered",
+        line.model, line.calls, line.cached, line.prompt_tokens, line.completion_tokens
+    );
+    if let Some(cost) = line.cost_usd.filter(|cost| *cost > 0.0) {
+        let _ = write!(text, ", ${cost:.4}");
+    }
+    if let Some(cost) = line.cost_per_accepted_usd.filter(|cost| *cost > 0.0) {
+        let _ = write!(text, " (${cost:.4} an admitted diagnosis)");
+    }
+    if line.calls > 0 {
+        let [mean, p95] = [line.latency_ms.mean, line.latency_ms.p95].map(|took| took as f64 / 1000.0);
+        let _ = write!(text, "; {mean:.1} s an answer, 95 of 100 within {p95:.1} s");
+    }
+    text
 }
 
 /// How far judges can be believed, in lines.

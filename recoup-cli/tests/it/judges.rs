@@ -433,3 +433,36 @@ fn a_model_that_holds_no_run_at_all_is_said_with_what_to_do() {
     assert!(error["message"].as_str().unwrap().contains("context window of 500"), "{error}");
     assert!(error["hint"].as_str().unwrap().contains("`--window`"), "{error}");
 }
+
+#[test]
+fn what_each_judge_took_is_said() {
+    let server = FaultServer::start(|_, asked| {
+        let said = match asked.json()["model"].as_str() {
+            Some("claude") => proposal("W10001", 1, "{\"order\":\"W77121\"}"),
+            _ => opinion("admit", 1),
+        };
+        let answer = Fault::Answer(completion(&said.to_string(), "toy", Some((900, 80))));
+        Fault::Slow(std::time::Duration::from_millis(60), Box::new(answer))
+    });
+    let bench = Bench::new();
+    bench.write("runs.jsonl", line("a", "W10001", false));
+    bench.write(
+        "prices.toml",
+        "[models.claude]\ninput = 10\noutput = 10\n[models.gpt]\ninput = 1\noutput = 1\n",
+    );
+    bench.output(&["import", "runs.jsonl"]);
+    let panel = [server.model("claude"), server.model("gpt")];
+    let diagnose = ["diagnose", "--judge", &panel[0], "--judge", &panel[1], "--prices", "prices.toml"];
+    let text = bench.snapshot(&diagnose);
+    assert!(
+        text.contains("`claude`: 1 answered, 0 from before, 900 tokens asked and 80 answered, $0.0098"),
+        "{text}"
+    );
+    assert!(text.contains("`gpt`: 1 answered") && text.contains("s an answer, 95 of 100 within"), "{text}");
+    let again = bench.json(&[&diagnose[..], &["--json"]].concat(), 0)["judging"]["models"].clone();
+    assert_eq!(
+        (&again[0]["cached"], &again[0]["accepted"], &again[1]["accepted"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    assert!(bench.snapshot(&["stats"]).contains("S EACH MODEL"));
+}
