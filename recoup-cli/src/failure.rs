@@ -194,6 +194,12 @@ impl From<ModelError> for Failure {
             }
             ModelError::Offline { .. } => (Origin::User, Some("leave `--offline` out")),
             ModelError::Unsupported(_) => (Origin::User, None),
+            full if full.is_context_full() => (
+                Origin::Provider,
+                Some(
+                    "it takes less at once: `--max-answer` leaves less room for an answer, `--window` shows judges less",
+                ),
+            ),
             ModelError::Cache(_) => (Origin::Machine, None),
             ModelError::Unreachable { .. } | ModelError::Down { .. } => {
                 (Origin::Provider, Some("is the server running, and is this its address?"))

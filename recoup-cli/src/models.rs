@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use recoup::models::cached::ReplyCache;
 use recoup::models::deferred::{BatchLog, Defer};
 use recoup::models::pacer::{PaceOptions, Pacer};
 use recoup::models::{
     AnthropicModel, Asking, Budget, ChatModel, Client, Clock, Cost, Estimate, Landed, LedgerLine, Limits,
-    ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError, ProviderBatch, ResponsesModel,
-    Rules, ScriptFile, Secret, SpecError, Wire,
+    ModelError, ModelIdentity, ModelSpec, OpenAiModel, Price, PriceTable, PriceTableError, ProviderBatch,
+    ResponsesModel, Rules, ScriptFile, Secret, SpecError, Wire,
 };
 use recoup::pipeline::Meter;
 use recoup::store::Store;
@@ -24,8 +25,10 @@ use crate::failure::Failure;
 use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
-/// What a command may spend without being told so.
+/// What a command may spend where neither `--max-cost` nor `--yes` says how much.
 const UNASKED: Cost = Cost(1_000_000_000_000);
+/// Time for a whole answer, where nothing else is said.
+const TIMEOUT: Duration = Duration::from_mins(10);
 /// Requests in flight, where nothing else is said.
 const CONCURRENCY: u16 = 16;
 
@@ -57,9 +60,7 @@ impl Keyless {
 impl Models {
     /// What the ledger says so far.
     pub(crate) fn meter(&self) -> Meter {
-        let (calls, cached) = self.asking.ledger().calls();
-        let costs = self.asking.ledger().lines().into_iter().map(|line| line.cost_usd);
-        Meter { calls, cached, cost_usd: costs.sum::<Option<f64>>() }
+        Meter::of(self.asking.ledger())
     }
 
     /// Opens models by name. With a project, answers are kept in it and never paid for twice, and answers that
@@ -74,7 +75,7 @@ impl Models {
         forgo_huge_pages();
         let clock: Arc<dyn Clock> = Arc::new(SteadyClock::start());
         let limits = Limits {
-            cost: spend.max_cost,
+            cost: spend.max_cost.or((!spend.yes).then_some(UNASKED)),
             tokens: spend.max_tokens,
             requests: spend.max_requests,
             wall: spend.max_time,
@@ -82,14 +83,26 @@ impl Models {
         let budget = Arc::new(Budget::new(limits, Arc::clone(&clock)));
         let replies = store.map(Store::replies).transpose()?.map(Arc::new);
         let prices = read_prices(spend.prices.as_deref())?;
-        let mut opener = Opener { budget: Arc::clone(&budget), prices, client: None, keyless: Vec::new() };
+        let mut opener = Opener {
+            budget: Arc::clone(&budget),
+            timeout: spend.timeout.unwrap_or(TIMEOUT),
+            prices,
+            client: None,
+            keyless: Vec::new(),
+        };
         let mut asking = Asking::new(Rules {
-            budget,
+            budget: Arc::clone(&budget),
             clock: Arc::clone(&clock),
             cache: replies.clone().map(|replies| replies as Arc<dyn ReplyCache>),
             offline: settings.offline,
             concurrency: usize::from(spend.concurrency.unwrap_or(CONCURRENCY)),
             hedge: spend.hedge,
+            on_retry: Some(Box::new(move |error| {
+                // What passes soon is nobody's concern; this took minutes.
+                if matches!(error, ModelError::Timeout { .. }) {
+                    printer.note(format_args!("{error}: it is asked once more"));
+                }
+            })),
         });
         let mut pacers: BTreeMap<String, Arc<Pacer>> = BTreeMap::new();
         let mut batches = Vec::new();
@@ -99,6 +112,7 @@ impl Models {
             let remote = identity.host().is_some();
             // A script costs nothing and is never in a hurry.
             let price = opener.prices.price(&identity).or((!remote).then_some(Price::FREE));
+            let price = if spend.batch { price.map(Price::batched) } else { price };
             let options = PaceOptions {
                 requests_per_minute: spend.rpm.filter(|_| remote),
                 tokens_per_minute: spend.tpm.filter(|_| remote),
@@ -111,7 +125,13 @@ impl Models {
                 (Opened::Scripted(_), _) => None,
                 (Opened::OpenAi(model), Some(replies)) if spend.batch => {
                     let log = Arc::clone(replies) as Arc<dyn BatchLog>;
-                    Some(Arc::new(ProviderBatch::new(Arc::clone(model), price, log)))
+                    Some(Arc::new(ProviderBatch::new(
+                        Arc::clone(model),
+                        price,
+                        log,
+                        Arc::clone(pacer),
+                        Arc::clone(&budget),
+                    )))
                 }
                 _ if spend.batch => {
                     return Err(Failure::user(format!("`{name}` takes no batches")).code("model").hint(
@@ -125,13 +145,18 @@ impl Models {
             }
             let deferred = batch.clone().map(|batch| batch as Arc<dyn Defer>);
             batches.extend(batch);
-            asking.add(opened.into_model(), price, Arc::clone(pacer), deferred).map_err(|error| {
-                Failure::user(error.to_string()).code("unpriced").hint(format!(
-                    "give its price in a file: `--prices FILE` with `[models.\"{}\"]`, `input` and `output`, in \
-                     dollars a million tokens (0 where it is your own)",
-                    identity.model
-                ))
-            })?;
+            asking.add(opened.into_model(), price, Arc::clone(pacer), deferred);
+        }
+        if spend.max_cost.is_some() {
+            for model in asking.models() {
+                model.require_price().map_err(|error| {
+                    Failure::user(error.to_string()).code("unpriced").hint(format!(
+                        "give its price in a file: `--prices FILE` with `[models.\"{}\"]`, `input` and `output`, in \
+                         dollars a million tokens (0 where it is your own)",
+                        model.identity().model
+                    ))
+                })?;
+            }
         }
         Ok(Self { asking, batches, keyless: opener.keyless })
     }
@@ -159,7 +184,7 @@ impl Models {
                 printer.note(format_args!("no key is set for {host}; where it wants one, set {variables}"));
             }
         }
-        announce(estimate, spend, settings, printer)
+        announce(estimate, spend, self.asking.budget().limits().cost, settings, printer)
     }
 
     /// Sends what was put off, and says what was spent and what providers did that a user should know.
@@ -185,12 +210,15 @@ fn forgo_huge_pages() {
 }
 
 fn say_landed(landed: Landed, identity: &ModelIdentity, printer: Printer) {
-    let Landed { answers, failed, open } = landed;
+    let Landed { answers, failed, open, reason } = landed;
     if answers + failed > 0 {
         printer.note(format_args!(
             "`{}` has answered {answers} requests of a batch, {failed} failed",
             identity.model
         ));
+    }
+    if let Some(reason) = reason {
+        printer.warn(reason);
     }
     if open > 0 {
         let batches = if open == 1 { "batch" } else { "batches" };
@@ -225,6 +253,7 @@ impl Opened {
 
 struct Opener {
     budget: Arc<Budget>,
+    timeout: Duration,
     prices: PriceTable,
     client: Option<Arc<Client>>,
     keyless: Vec<Keyless>,
@@ -267,7 +296,7 @@ impl Opener {
         if let Some(client) = &self.client {
             return Ok(Arc::clone(client));
         }
-        let client = Arc::new(Client::new(Arc::clone(&self.budget), http_proxy())?);
+        let client = Arc::new(Client::new(Arc::clone(&self.budget), self.timeout, http_proxy())?);
         self.client = Some(Arc::clone(&client));
         Ok(client)
     }
@@ -331,10 +360,14 @@ pub(crate) enum Decision {
 fn announce(
     estimate: &Estimate,
     spend: &SpendArgs,
+    cap: Option<Cost>,
     settings: &Settings,
     printer: Printer,
 ) -> Result<Decision, Failure> {
-    let text = describe(estimate);
+    let mut text = describe(estimate);
+    if let Some(cap) = cap.filter(|cap| estimate.cost_most > *cap) {
+        let _ = write!(text, ", never more than {cap}");
+    }
     if spend.dry_run {
         if printer.is_json() {
             printer.json(&settings.answer(estimate.clone()));
@@ -352,7 +385,7 @@ fn announce(
     if spend.max_cost.is_none() && !spend.yes && too_much && !settings.offline {
         let reason = match unknown {
             Some(model) => format!("nobody knows what `{model}` costs"),
-            None => format!("this may cost {}", estimate.cost),
+            None => format!("this costs about {}", estimate.cost),
         };
         return Err(Failure::user(format!("nothing was sent: {reason}"))
             .code("would-spend")
@@ -382,13 +415,19 @@ pub(crate) fn describe(estimate: &Estimate) -> String {
         0 => ", nothing leaves this machine".to_owned(),
         bytes => format!(", {bytes} bytes leave this machine"),
     };
-    let cost = match (estimate.unpriced.is_empty(), estimate.cost) {
-        (true, cost) => format!(", at most {cost}"),
-        (false, Cost(0)) => ", price unknown".to_owned(),
-        (false, cost) => format!(", at most {cost} and what models without a price cost"),
-    };
     text.push_str(&leaving);
-    text.push_str(&cost);
+    match (estimate.unpriced.is_empty(), estimate.cost) {
+        (true, cost) => {
+            let _ = write!(text, ", about {cost}");
+        }
+        (false, Cost(0)) => text.push_str(", price unknown"),
+        (false, cost) => {
+            let _ = write!(text, ", about {cost} and what models without a price cost");
+        }
+    }
+    if estimate.cost_most > estimate.cost {
+        let _ = write!(text, ", at most {} in all", estimate.cost_most);
+    }
     if estimate.cached > 0 {
         let _ = write!(text, "; {} answered from before", estimate.cached);
     }

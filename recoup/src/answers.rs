@@ -486,6 +486,8 @@ pub struct ModelAnswer<'a> {
     pub answered_by: &'a str,
     /// Its answer.
     pub text: &'a str,
+    /// Why the answer does not fit the schema that was asked for, where it does not.
+    pub wrong: Option<&'a str>,
     /// Its reasoning, where the provider gives it apart.
     pub reasoning: Option<&'a str>,
     /// Why the answer ended.
@@ -506,6 +508,8 @@ pub struct NumberedAnswer<'a> {
     pub index: usize,
     /// The answer; `None` where there is none.
     pub text: Option<&'a str>,
+    /// Why the answer does not fit the schema that was asked for, where it does not.
+    pub wrong: Option<&'a str>,
     /// Why the answer ended.
     pub finish: Option<Finish>,
     /// Why there is no answer.
@@ -520,6 +524,8 @@ pub struct Questioned {
     pub prompts: u64,
     /// Questions without an answer.
     pub failed: u64,
+    /// Answers that do not fit the schema that was asked for.
+    pub unfit: u64,
     /// Questions that are answered later.
     pub pending: u64,
     /// Questions that the model answered now.

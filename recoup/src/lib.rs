@@ -48,6 +48,7 @@ mod fence;
 pub mod id;
 pub mod interleaving;
 pub mod json;
+mod json_schema;
 mod parallel;
 pub mod reporter;
 pub mod task;

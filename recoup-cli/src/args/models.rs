@@ -47,6 +47,9 @@ pub(crate) struct SpendArgs {
     /// Most time to ask for (`90s`, `30m`, `2h`)
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = "Models")]
     pub max_time: Option<Duration>,
+    /// Most time for one answer, which is asked for twice at most [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = "Models")]
+    pub timeout: Option<Duration>,
     /// Ask even where that may cost more than $1, or nobody knows how much
     #[arg(long, short, help_heading = "Models")]
     pub yes: bool,

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use recoup::answers::{ModelAnswer, NumberedAnswer, Questioned};
 use recoup::json::Json;
-use recoup::models::{About, ChatMessage, ChatModel as _, ChatRequest, Estimate, ModelError, ReplySchema};
+use recoup::models::{
+    AGAIN_BYTES, About, ChatMessage, ChatModel as _, ChatRequest, Estimate, Fitted, ModelError, ReplySchema,
+    fitting,
+};
 use serde::Deserialize;
 
 use super::project;
@@ -45,6 +48,9 @@ pub(crate) fn ask(flags: &AskArgs, settings: &Settings, printer: Printer) -> Res
     let mut estimate = Estimate::default();
     for request in &requests {
         estimate.add(model, request, None)?;
+        if schema.is_some() {
+            estimate.add_again(model, request, 1, AGAIN_BYTES);
+        }
     }
     if models.announce(&estimate, &spend, settings, printer)? == Decision::Shown {
         return Ok(Ended::Done);
@@ -64,7 +70,7 @@ fn one(
     settings: &Settings,
     printer: Printer,
 ) -> Result<Ended, Failure> {
-    let reply = model.complete(request)?;
+    let Fitted { reply, wrong } = fitting(model, request)?;
     if printer.is_json() {
         let lines = models.asking.ledger().lines();
         let line = lines.first();
@@ -72,6 +78,7 @@ fn one(
             model: &model.identity().model,
             answered_by: &reply.model,
             text: &reply.text,
+            wrong: wrong.as_deref(),
             reasoning: reply.reasoning.as_deref(),
             finish: reply.finish,
             usage: reply.usage,
@@ -82,7 +89,9 @@ fn one(
         printer.line(recoup::visible::visible_controls(&reply.text));
     }
     models.finish(printer)?;
-    Ok(Ended::Done)
+    let Some(wrong) = wrong else { return Ok(Ended::Done) };
+    printer.warn(format_args!("the answer does not fit the schema: {wrong}"));
+    Ok(Ended::Partly)
 }
 
 /// Many questions, whose answers are kept.
@@ -94,20 +103,22 @@ fn many(
     printer: Printer,
 ) -> Result<Ended, Failure> {
     let asking = &models.asking;
-    let (mut failed, mut pending) = (0, 0);
+    let (mut failed, mut pending, mut unfit) = (0, 0, 0);
     asking.each(
         requests,
-        |request| model.complete(request),
+        |request| fitting(model, request),
         |index, answer| {
             match &answer {
-                Ok(_) => {}
+                Ok(Fitted { wrong, .. }) => unfit += u64::from(wrong.is_some()),
                 Err(ModelError::Pending { .. }) => pending += 1,
                 Err(_) => failed += 1,
             }
+            let reply = answer.as_ref().ok().map(|fitted| &fitted.reply);
             printer.json(&NumberedAnswer {
                 index,
-                text: answer.as_ref().ok().map(|reply| reply.text.as_str()),
-                finish: answer.as_ref().ok().map(|reply| reply.finish),
+                text: reply.map(|reply| reply.text.as_str()),
+                wrong: answer.as_ref().ok().and_then(|fitted| fitted.wrong.as_deref()),
+                finish: reply.map(|reply| reply.finish),
                 error: answer.as_ref().err().map(ToString::to_string),
             });
         },
@@ -117,6 +128,7 @@ fn many(
         printer.json(&settings.answer(Questioned {
             prompts: requests.len() as u64,
             failed,
+            unfit,
             pending,
             calls,
             cached,
@@ -127,9 +139,11 @@ fn many(
     models.finish(printer)?;
     if failed > 0 {
         printer.warn(format_args!("{failed} questions have no answer; the same command asks them again"));
-        return Ok(Ended::Partly);
     }
-    Ok(Ended::Done)
+    if unfit > 0 {
+        printer.warn(format_args!("{unfit} answers do not fit the schema, each asked for twice"));
+    }
+    Ok(if failed + unfit > 0 { Ended::Partly } else { Ended::Done })
 }
 
 /// A line of a file of questions.

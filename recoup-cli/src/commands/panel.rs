@@ -1,9 +1,13 @@
 //! A panel: the judges that the user named, what asking them may take, and what they came to.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use recoup::diagnosis::{RETRIES, REVIEWS_MAX};
 use recoup::id::TrajectoryId;
 use recoup::judges::quality::{Quality, Share};
-use recoup::judges::{Judge, JudgeConfig, ModelJudge};
-use recoup::models::Estimate;
+use recoup::judges::{Judge, JudgeConfig, ModelJudge, Room};
+use recoup::models::{AGAIN_BYTES, AskedModel, Estimate, LedgerLine};
 use recoup::pipeline::{self, Diagnosing, JudgingPlan};
 use recoup::store::Store;
 
@@ -20,6 +24,8 @@ const STAGE: &str = "diagnose";
 /// Models that judge together.
 pub(super) struct Panel {
     models: Models,
+    /// The room that each of them has for a question.
+    rooms: Vec<Arc<Room>>,
     flags: JudgeArgs,
     config: JudgeConfig,
 }
@@ -81,22 +87,23 @@ impl Panel {
             answer_tokens: flags.max_answer.unwrap_or(default.answer_tokens),
             ..default
         };
-        Ok(Some(Self { models, flags, config }))
+        let rooms = asking.models().iter().map(|_| Arc::default()).collect();
+        Ok(Some(Self { models, rooms, flags, config }))
     }
 
     /// The judges of one judgement of a run.
     fn judges(&self, run: TrajectoryId, sample: u32) -> Vec<Box<dyn Judge>> {
-        let judge = |model: &std::sync::Arc<recoup::models::AskedModel>| {
+        let judge = |(model, room): (&Arc<AskedModel>, &Arc<Room>)| {
             let config = JudgeConfig { sample, price: model.price(), ..self.config };
-            Box::new(ModelJudge::new(Box::new(model.about(STAGE, Some(run))), config)) as Box<dyn Judge>
+            let model = Box::new(model.about(STAGE, Some(run)));
+            Box::new(ModelJudge::new(model, config, Arc::clone(room))) as Box<dyn Judge>
         };
-        self.models.asking.models().iter().map(judge).collect()
+        self.models.asking.models().iter().zip(&self.rooms).map(judge).collect()
     }
 
     /// Hands a plan for these runs to `use_plan`.
     pub(super) fn with_plan<T>(&self, choice: Choice, use_plan: impl FnOnce(&JudgingPlan<'_>) -> T) -> T {
         let panel = |run: TrajectoryId, sample: u32| self.judges(run, sample);
-        let meter = || self.models.meter();
         use_plan(&JudgingPlan {
             members: self.models.asking.models().iter().map(|model| model.identity().clone()).collect(),
             panel: &panel,
@@ -108,7 +115,8 @@ impl Panel {
             resume: choice.resume,
             with_ground_truth: choice.with_ground_truth,
             in_flight: self.models.asking.concurrency(),
-            meter: &meter,
+            ledger: self.models.asking.ledger(),
+            stage: STAGE,
         })
     }
 
@@ -127,6 +135,10 @@ impl Panel {
         let models = self.models.asking.models();
         if self.flags.spend.dry_run || models.iter().any(|model| model.host().is_some()) {
             pipeline::first_questions::<Failure>(store, plan, &mut |run, question| {
+                for (member, model) in models.iter().enumerate() {
+                    let again = if member == 0 { RETRIES } else { REVIEWS_MAX - 1 };
+                    estimate.add_again(model, question, again, RETRIES as usize * AGAIN_BYTES);
+                }
                 // Who reviews reads as much as who proposes, and was asked where the proposer was.
                 if let Some(first) = models.first()
                     && first.is_kept(question)?
@@ -148,9 +160,6 @@ impl Panel {
     /// # Errors
     /// When what was put off cannot be sent as a batch.
     pub(super) fn say(&self, done: &Diagnosing, printer: Printer) -> Result<(), Failure> {
-        if let Some(first) = self.models.asking.models().first() {
-            self.models.asking.ledger().accepted(STAGE, &first.identity().model, done.admitted);
-        }
         if !printer.is_json() {
             say(done, printer);
         }
@@ -182,9 +191,31 @@ fn say(done: &Diagnosing, printer: Printer) {
     if let Some(cost) = judging.cost_per_admitted_usd.filter(|cost| *cost > 0.0) {
         printer.line(format_args!("${cost:.4} an admitted diagnosis"));
     }
+    for line in &judging.models {
+        printer.line(took(line));
+    }
     if let Some(quality) = &judging.quality {
         say_quality(quality, printer);
     }
+}
+
+/// What one model took, in a line.
+fn took(line: &LedgerLine) -> String {
+    let mut text = format!(
+        "`{}`: {} answered, {} from before, {} tokens asked and {} answered",
+        line.model, line.calls, line.cached, line.prompt_tokens, line.completion_tokens
+    );
+    if let Some(cost) = line.cost_usd.filter(|cost| *cost > 0.0) {
+        let _ = write!(text, ", ${cost:.4}");
+    }
+    if let Some(cost) = line.cost_per_accepted_usd.filter(|cost| *cost > 0.0) {
+        let _ = write!(text, " (${cost:.4} an admitted diagnosis)");
+    }
+    if line.calls > 0 {
+        let [mean, p95] = [line.latency_ms.mean, line.latency_ms.p95].map(|took| took as f64 / 1000.0);
+        let _ = write!(text, "; {mean:.1} s an answer, 95 of 100 within {p95:.1} s");
+    }
+    text
 }
 
 /// How far judges can be believed, in lines.

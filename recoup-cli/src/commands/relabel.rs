@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use recoup::hindsight::RelabelConfig;
-use recoup::hindsight::relabeler::Judges;
+use recoup::hindsight::relabeler::{Judges, TEMPERATURES};
 use recoup::id::TrajectoryId;
 use recoup::judges::JudgeConfig;
-use recoup::models::{AskedModel, ChatModel, Estimate};
+use recoup::models::{AGAIN_BYTES, AskedModel, ChatModel, Estimate};
 use recoup::pipeline::{self, Asked, RelabelPlan, Relabeling, Verified};
 use recoup::store::Store;
 
@@ -151,6 +151,7 @@ fn estimate(
         pipeline::first_goal_questions::<Failure>(store, plan, &mut |run, question| {
             // Who checks reads as much as who proposes.
             for model in members {
+                estimate.add_again(model, question, TEMPERATURES.len() as u32 - 1, AGAIN_BYTES);
                 if model.is_kept(question)? {
                     estimate.cached += 1;
                 } else {

@@ -60,14 +60,15 @@ fn say_replies(replies: &[StageCost], printer: Printer) {
     printer.line(printer.paint(
         Look::Bold,
         format_args!(
-            "{:<16} {:>8} {:>12} {:>10} {:>10} MODEL",
-            "ANSWERS FOR", "COUNT", "ASKED TOKENS", "ANSWERED", "COST"
+            "{:<16} {:>8} {:>12} {:>10} {:>10} {:>7} MODEL",
+            "ANSWERS FOR", "COUNT", "ASKED TOKENS", "ANSWERED", "COST", "S EACH"
         ),
     ));
     for cost in replies {
         let money = cost.cost_picodollars.map_or_else(|| "unknown".to_owned(), |sum| Cost(sum).to_string());
+        let seconds = cost.took_ms as f64 / 1000.0 / cost.replies.max(1) as f64;
         printer.line(format_args!(
-            "{:<16} {:>8} {:>12} {:>10} {money:>10} {}",
+            "{:<16} {:>8} {:>12} {:>10} {money:>10} {seconds:>7.1} {}",
             cost.stage, cost.replies, cost.prompt_tokens, cost.completion_tokens, cost.model
         ));
     }

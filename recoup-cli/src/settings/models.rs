@@ -24,6 +24,8 @@ pub(crate) struct ModelsSection {
     max_requests: Option<u64>,
     #[serde(default, deserialize_with = "time")]
     max_time: Option<Duration>,
+    #[serde(default, deserialize_with = "time")]
+    timeout: Option<Duration>,
     prices: Option<PathBuf>,
     #[serde(default, deserialize_with = "concurrency")]
     concurrency: Option<u16>,
@@ -36,7 +38,7 @@ pub(crate) struct ModelsSection {
 impl ModelsSection {
     /// Its keys, for a hint.
     pub(super) const KEYS: &'static str = "`judges`, `window`, `max_answer`, `max_cost`, `max_tokens`, \
-        `max_requests`, `max_time`, `prices`, `concurrency`, `rpm`, `tpm`, `hedge`";
+        `max_requests`, `max_time`, `timeout`, `prices`, `concurrency`, `rpm`, `tpm`, `hedge`";
 
     /// Flags, with the section's values where none was given.
     pub(crate) fn spending(&self, flags: &SpendArgs) -> SpendArgs {
@@ -45,6 +47,7 @@ impl ModelsSection {
             max_tokens: flags.max_tokens.or(self.max_tokens),
             max_requests: flags.max_requests.or(self.max_requests),
             max_time: flags.max_time.or(self.max_time),
+            timeout: flags.timeout.or(self.timeout),
             prices: flags.prices.clone().or_else(|| self.prices.clone()),
             concurrency: flags.concurrency.or(self.concurrency),
             rpm: flags.rpm.or(self.rpm.map(NonZeroU32::get)),

@@ -177,3 +177,104 @@ fn runs_are_diagnosed_by_batches() {
     let resumed = bench.json(&[&diagnose[..], &["--resume"]].concat(), 0);
     assert_eq!((&resumed["runs"], count(&server, "/v1/batches")), (&json!(0), batches), "all is decided");
 }
+
+/// A provider whose batches are over at once; `refuse` says with what status and words it refuses a question.
+fn refusing(refuse: impl Fn(&Value) -> Option<(u16, &'static str)> + Send + Sync + 'static) -> FaultServer {
+    let (lines, metadata) = (Mutex::<Vec<Value>>::default(), Mutex::new(Value::Null));
+    FaultServer::start(move |_, asked: &Asked| {
+        let results = || -> (Vec<Value>, Vec<Value>) {
+            let lines = lines.lock().unwrap().clone();
+            let answers = lines.iter().map(|line| {
+                let (status, body) = match refuse(&line["body"]) {
+                    Some((status, words)) => (status, json!({ "error": { "message": words } })),
+                    None => (200, serde_json::from_str(&completion("yes", "toy", Some((9, 3)))).unwrap()),
+                };
+                json!({ "custom_id": line["custom_id"], "response": { "status_code": status, "body": body } })
+            });
+            answers.partition(|line| line["response"]["status_code"] == 200)
+        };
+        let file = |lines: Vec<Value>| Fault::Answer(lines.iter().map(|line| format!("{line}\n")).collect());
+        let answer = match asked.path.as_str() {
+            "/v1/files" => {
+                *lines.lock().unwrap() =
+                    asked.body.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+                json!({ "id": "file-1" })
+            }
+            "/v1/batches" => {
+                *metadata.lock().unwrap() = asked.json()["metadata"].clone();
+                json!({ "id": "b-1", "status": "validating" })
+            }
+            "/v1/batches/b-1" => json!({ "id": "b-1", "status": "completed", "output_file_id": "out",
+                "error_file_id": "err", "metadata": *metadata.lock().unwrap() }),
+            "/v1/files/out/content" => return file(results().0),
+            "/v1/files/err/content" => return file(results().1),
+            other => panic!("{other}"),
+        };
+        Fault::Answer(answer.to_string())
+    })
+}
+
+fn one_question() -> Bench {
+    let bench = Bench::new();
+    bench.write("questions.jsonl", "\"one\"\n");
+    bench.write("prices.toml", "[models.toy]\ninput = 1000\noutput = 1000\n");
+    bench
+}
+
+const BATCH: [&str; 8] =
+    ["--prompts", "questions.jsonl", "--batch", "--json", "--prices", "prices.toml", "--max-answer", "50"];
+
+#[test]
+fn what_a_provider_refuses_of_a_batch_is_left_out_of_the_next() {
+    let server = refusing(|body| {
+        body.get("temperature").map(|_| (400, "'temperature' does not support 0 with this model"))
+    });
+    let (bench, model) = (one_question(), server.model("toy"));
+    let arguments = [&["ask", &model][..], &BATCH].concat();
+    bench.json(&arguments, 0);
+    let told = bench.output(&arguments);
+    assert!(bench.render(&told).contains("'temperature' does not support 0"), "{}", bench.render(&told));
+    let done = bench.json(&arguments, 0);
+    assert_eq!((&done["cached"], &done["pending"]), (&1.into(), &0.into()), "{done}");
+    assert_eq!(count(&server, "/v1/batches"), 2);
+    let costs = bench.json(&["stats", "--json"], 0)["replies"][0].clone();
+    assert_eq!(
+        costs["cost_picodollars"], 6_000_000_000_u64,
+        "12 tokens at $0.001, half of it in a batch: {costs}"
+    );
+}
+
+#[test]
+fn a_question_that_a_provider_refuses_for_good_fails_with_its_reason() {
+    let server = refusing(|_| Some((400, "this is against our policy")));
+    let (bench, model) = (one_question(), server.model("toy"));
+    let arguments = [&["ask", &model][..], &BATCH].concat();
+    bench.json(&arguments, 0);
+    let output = bench.output(&arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", bench.render(&output));
+    let first = String::from_utf8_lossy(&output.stdout).lines().next().unwrap().to_owned();
+    assert!(first.contains("HTTP 400: this is against our policy"), "{}", bench.render(&output));
+    assert_eq!(count(&server, "/v1/batches"), 1, "it is not sent again in the same breath");
+}
+
+#[test]
+fn a_batch_that_a_provider_does_not_take_fails_with_its_reason() {
+    let server = FaultServer::start(|number, asked: &Asked| {
+        let answer = match asked.path.as_str() {
+            // An upload is tried again, at the provider's pace.
+            "/v1/files" if number == 0 => return Fault::status(503, "busy"),
+            "/v1/files" => json!({ "id": "file-1" }),
+            "/v1/batches" => json!({ "id": "b-1", "status": "validating" }),
+            _ => json!({ "id": "b-1", "status": "failed", "errors": { "data": [
+                { "code": "model_not_found", "message": "The model `toy` takes no batches.", "line": 1 }] } }),
+        };
+        Fault::Answer(answer.to_string())
+    });
+    let (bench, model) = (one_question(), server.model("toy"));
+    let arguments = [&["ask", &model][..], &BATCH].concat();
+    bench.json(&arguments, 0);
+    let output = bench.output(&arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", bench.render(&output));
+    let first = String::from_utf8_lossy(&output.stdout).lines().next().unwrap().to_owned();
+    assert!(first.contains("The model `toy` takes no batches."), "{}", bench.render(&output));
+}

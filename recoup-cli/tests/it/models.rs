@@ -169,6 +169,22 @@ fn an_endpoint_that_is_down_or_too_slow_is_named() {
     assert_eq!(slow["code"], "timeout", "{slow}");
 }
 
+/// A server that trickles its answer, a space at a time.
+#[test]
+fn an_answer_that_trickles_is_asked_for_twice_and_not_for_ever() {
+    let server = FaultServer::start(|_, _| {
+        let pieces = vec![(Duration::from_millis(50), " ".to_owned()); 200];
+        Fault::Stream { pieces, cut: false }
+    });
+    let bench = Bench::new();
+    let start = Instant::now();
+    let output = bench.output(&["ask", &server.model("toy"), "hello", "--timeout", "500ms"]);
+    let text = bench.render(&output);
+    assert!(start.elapsed() < Duration::from_secs(8), "{text}");
+    assert_eq!((output.status.code(), server.asked().len()), (Some(2), 2), "{text}");
+    assert!(text.contains("no complete answer within 1 s: it is asked once more"), "{text}");
+}
+
 #[test]
 fn a_key_goes_to_its_host_and_is_never_shown() {
     const KEY: &str = "sk-planted-0123456789";
@@ -339,6 +355,38 @@ fn a_schema_is_said_as_the_server_can_take_it() {
     let answer = bench.json(&["ask", &server.model("toy"), "which?", "--schema", "schema.json", "--json"], 0);
     assert_eq!(answer["text"], "{\"step\":1}");
     assert_eq!(server.asked().len(), 3);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_its_schema_is_asked_for_once_more() {
+    let server = FaultServer::start(|_, asked| {
+        let messages = asked.json()["messages"].clone();
+        let is_told = messages[1]["content"] == "no json at all";
+        let knows = messages[0]["content"] == "who can?";
+        Fault::answer(if is_told && knows { "{\"step\":1}" } else { "no json at all" })
+    });
+    let bench = Bench::new();
+    bench.write("schema.json", r#"{"type":"object","properties":{"step":{"type":"integer"}}}"#);
+    let model = server.model("toy");
+    let ask = |question: &str, exit| {
+        bench.json(&["ask", &model, question, "--schema", "schema.json", "--json"], exit)
+    };
+    let mended = ask("who can?", 0);
+    assert_eq!((&mended["text"], &mended["wrong"]), (&"{\"step\":1}".into(), &Value::Null));
+    let never = ask("who cannot?", 1);
+    assert!(never["wrong"].as_str().unwrap().contains("it is not JSON"), "{never}");
+    assert_eq!(server.asked().len(), 4);
+    bench.write("questions.jsonl", "\"who can?\"\n\"who cannot?\"\n");
+    let arguments = ["ask", &model, "--prompts", "questions.jsonl", "--schema", "schema.json", "--json"];
+    let output = bench.output(&arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", bench.render(&output));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        (&lines[0]["wrong"], &lines[2]["unfit"], &lines[2]["failed"]),
+        (&Value::Null, &1.into(), &0.into())
+    );
+    assert!(lines[1]["wrong"].is_string(), "{lines:?}");
 }
 
 #[test]

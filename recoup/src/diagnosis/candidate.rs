@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::Run;
 use super::actions::Action;
 use super::effects::Effect;
-use super::schema::{Kind, violation};
 use super::words::{Word, words};
 use crate::json::Json;
+use crate::json_schema::{Kind, violation};
 use crate::verdict::{Candidate, Finding};
 
 /// Edits by which a misspelled tool's name may differ from the one offered.

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::Run;
 use super::actions::text_key;
-use super::schema::violation;
 use super::text_actions::text_action;
 use super::words::words;
 use crate::json::Json;
+use crate::json_schema::violation;
 use crate::trajectory::{ArgumentsForm, Part, ToolCall, folded, same_action};
 use crate::verdict::{Decision, Diagnosis};
 

@@ -16,6 +16,9 @@ use crate::verdict::{Candidate, Decision, Diagnosis, Finding, Party, Quote};
 
 /// Times that a refused answer is asked for again.
 pub const RETRIES: u32 = 3;
+/// Questions to each member but the first about one run, at most: what it says of every answer, asked for once more
+/// where that cannot be read.
+pub const REVIEWS_MAX: u32 = 2 * (RETRIES + 1);
 
 /// What the rules already say of a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,7 +93,9 @@ impl Judged {
 
     /// Whether the last answer fails S9 alone and the members admit it: its step is kept.
     pub fn keeps_step(&self) -> bool {
-        let is_s9 = |last: &Tried| last.refused.as_ref().is_some_and(|(gate, _)| gate == "S9");
+        let is_s9 = |last: &Tried| {
+            last.diagnosis.is_some() && last.refused.as_ref().is_some_and(|(gate, _)| gate == "S9")
+        };
         self.last().is_some_and(is_s9)
             && self.opinions.iter().all(|opinion| opinion.word() == Decision::Admit)
     }
@@ -110,7 +115,16 @@ pub fn judge(
     let Some((proposer, others)) = panel.split_first() else { return Ok(judged) };
     let mut refused: Vec<Refused> = Vec::new();
     for attempt in 0..=RETRIES {
-        let answer = proposer.propose(case, &refused)?;
+        let answer = match proposer.propose(case, &refused) {
+            // What was said of the run so far stands, as refused: there is no room to say what was wrong with it.
+            Err(error) if error.is_context_full() && attempt > 0 => {
+                if let Some(last) = judged.attempts.last_mut().filter(|_| !others.is_empty()) {
+                    last.diagnosis = None;
+                }
+                break;
+            }
+            answer => answer?,
+        };
         judged.spent.add(answer.spent);
         let mut tried = gated(case, run, answer, known);
         judged.opinions.clear();
@@ -145,25 +159,22 @@ pub fn judge(
     Ok(judged)
 }
 
-/// A member's words on a proposal. One that cannot be read is asked for once more, then it abstains.
+/// A member's words on a proposal; where they cannot be read, it abstains.
 fn asked(
     case: &Case<'_>,
     judge: &dyn Judge,
     proposal: &Proposal,
     cited: &[Citation],
 ) -> Result<(Answered, Spent), ModelError> {
-    let mut spent = Spent::default();
-    let mut reason = String::new();
-    for _ in 0..2 {
-        let answer = judge.review(case, proposal, cited)?;
-        spent.add(answer.spent);
-        match answer.read {
-            Ok(opinion) => return Ok((answered(case, proposal, &opinion), spent)),
-            Err(error) => reason = error,
+    let Answer { read, spent, .. } = judge.review(case, proposal, cited)?;
+    let answered = match read {
+        Ok(opinion) => answered(case, proposal, &opinion),
+        Err(reason) => {
+            let silent = |gate| GateReview { gate, decision: Decision::Abstain, reason: reason.clone() };
+            Answered { node: None, words: SEMANTIC.map(silent).to_vec() }
         }
-    }
-    let silent = |gate| GateReview { gate, decision: Decision::Abstain, reason: reason.clone() };
-    Ok((Answered { node: None, words: SEMANTIC.map(silent).to_vec() }, spent))
+    };
+    Ok((answered, spent))
 }
 
 /// The gates that judges decide.

@@ -15,7 +15,7 @@ use super::judging::Opinion;
 use super::proposal::{Claim, Proposal, Source};
 use crate::judges::answer::{object, read, reply};
 use crate::judges::{Case, Prompt, WINDOW_TOKENS_MIN};
-use crate::models::{ChatMessage, ChatModel, ChatRequest, Finish, ModelError, ReplySchema};
+use crate::models::{ChatMessage, ChatModel, ChatRequest, ModelError, ReplySchema, whole};
 use crate::visible::visible_controls;
 
 /// Temperatures of the relabeler's attempts.
@@ -138,10 +138,7 @@ impl Judges<'_> {
         attempt: usize,
     ) -> Result<Result<(Proposal, Opinion), String>, ModelError> {
         let answer = self.relabeler.complete(&self.question(case, facts, refused, attempt))?;
-        if answer.finish == Finish::Length {
-            return Ok(Err("the answer was cut at its limit of tokens".to_owned()));
-        }
-        Ok(read::<Answer>(&answer.text).map(|answer| {
+        Ok(whole(&answer).and_then(|()| read::<Answer>(&answer.text)).map(|answer| {
             let opinion =
                 Opinion { valid: answer.valid, confidence: answer.confidence, reason: answer.reason.clone() };
             (proposal(answer, case, facts), opinion)
@@ -183,10 +180,7 @@ impl Judges<'_> {
             prompt_hash: Some(CHECK.hash.clone()),
             ..ChatRequest::new(messages, self.answer_tokens)
         };
-        Some(judge.complete(&question).map(|answer| match answer.finish {
-            Finish::Length => Err("the answer was cut at its limit of tokens".to_owned()),
-            _ => read(&answer.text),
-        }))
+        Some(judge.complete(&question).map(|answer| whole(&answer).and_then(|()| read(&answer.text))))
     }
 }
 

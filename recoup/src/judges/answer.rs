@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::canonical::canonicalize;
 use crate::json::Json;
-use crate::models::ReplySchema;
+use crate::models::{ReplySchema, bare};
 use crate::verdict::{Class, Decision, Party};
 
 /// Bytes of an answer that are read.
@@ -212,16 +212,6 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
         return Err("`citations` must come before `decisive_step`: cite first, then conclude".to_owned());
     }
     serde_json::from_str(object).map_err(|error| format!("the answer does not fit the schema: {error}"))
-}
-
-/// The answer without the fence and the reasoning that may stand around it.
-fn bare(text: &str) -> &str {
-    let mut text = text.trim();
-    if text.starts_with("<think>") {
-        text = text.split_once("</think>").map_or("", |(_, after)| after).trim();
-    }
-    let fenced = text.strip_prefix("```").and_then(|inner| inner.strip_suffix("```"));
-    fenced.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner)).trim()
 }
 
 /// The schema of a proposal. Every key is required and no other allowed, as strict modes ask; the order

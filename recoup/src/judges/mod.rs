@@ -28,7 +28,7 @@ pub use self::answer::{
     Blamed, CITATIONS_MAX, Cited, Classed, Opinion, Proposal, Proposed, QUOTE_CHARS_MAX, Word,
 };
 pub use self::case::Case;
-pub use self::model_judge::{JudgeConfig, ModelJudge, WINDOW_TOKENS_MIN};
+pub use self::model_judge::{JudgeConfig, ModelJudge, Room, WINDOW_TOKENS_MIN};
 pub use self::prompts::{DIAGNOSE, Prompt, REVIEW};
 pub use self::shown::{Misquote, Shown};
 use crate::models::{ModelError, ModelIdentity, Usage};
@@ -45,7 +45,8 @@ pub trait Judge: Send + Sync {
     /// When no answer came. A bad answer is an answer.
     fn propose(&self, case: &Case<'_>, refused: &[Refused]) -> Result<Answer<Proposal>, ModelError>;
 
-    /// Says whether a proposal holds. `cited` are the bytes of the run that it rests on.
+    /// Says whether a proposal holds. `cited` are the bytes of the run that it rests on. An answer that cannot be read
+    /// is asked for once more, with what is wrong with it.
     ///
     /// # Errors
     /// When no answer came.

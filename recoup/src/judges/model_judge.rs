@@ -1,22 +1,26 @@
 //! A model as a judge: what is asked, and how an answer becomes a proposal or an opinion.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde_json::json;
 
 use super::answer::{opinion, opinion_schema, proposal, proposal_schema};
 use super::prompts::{DIAGNOSE, Prompt, REVIEW};
 use super::{Answer, Case, Judge, Opinion, Proposal, Refused, Shown, Spent};
 use crate::models::{
-    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelError, ModelIdentity, Price, ReplySchema,
+    ChatMessage, ChatModel, ChatReply, ChatRequest, ModelError, ModelIdentity, Price, ReplySchema, exchange,
+    shortened, tokens, whole,
 };
 use crate::trajectory::Citation;
 use crate::visible::visible_controls;
 
 /// Smallest window, in tokens.
-pub const WINDOW_TOKENS_MIN: usize = 1_000;
+pub const WINDOW_TOKENS_MIN: usize = 500;
+/// Smallest room for an answer that the program chooses by itself, in tokens.
+const ANSWER_TOKENS_MIN: u32 = 300;
 /// Bytes that are taken for a token. Text has 4 or more; a record full of numbers has fewer.
 const TOKEN_BYTES: usize = 3;
-/// Bytes of a refused answer that its judge sees again.
-const REFUSED_BYTES: usize = 4_000;
 
 /// How a model is asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,32 +43,90 @@ impl Default for JudgeConfig {
     }
 }
 
+/// How long a question one model takes, as far as it has refused longer ones: shared by all who ask it, so that each
+/// limit is met once and not once a run.
+#[derive(Debug)]
+pub struct Room {
+    /// Tokens of the shortest question, the answer's included, that was too long.
+    too_long: AtomicU64,
+}
+
+impl Default for Room {
+    /// Nothing was refused yet.
+    fn default() -> Self {
+        Self { too_long: AtomicU64::new(u64::MAX) }
+    }
+}
+
+impl Room {
+    fn holds(&self, request: &ChatRequest) -> bool {
+        length(request) < self.too_long.load(Ordering::Relaxed)
+    }
+
+    fn refuses(&self, request: &ChatRequest) {
+        self.too_long.fetch_min(length(request), Ordering::Relaxed);
+    }
+}
+
+/// Tokens of a question with its answer, about.
+fn length(request: &ChatRequest) -> u64 {
+    tokens::likely_prompt(request) + u64::from(request.max_tokens)
+}
+
 /// A model that judges.
 pub struct ModelJudge<'a> {
     model: Box<dyn ChatModel + 'a>,
     config: JudgeConfig,
+    room: Arc<Room>,
 }
 
 impl JudgeConfig {
     /// The first question about a run: what it costs can be told without asking it.
     pub fn first_question(&self, case: &Case<'_>) -> ChatRequest {
-        self.proposing(case, &[], self.window_tokens).0
+        self.proposing(case, &[]).0
     }
 
     /// Bytes of the record in one question.
     pub fn window_bytes(&self) -> usize {
-        budget(self.window_tokens)
+        self.window_tokens.max(WINDOW_TOKENS_MIN).saturating_mul(TOKEN_BYTES)
     }
 
-    fn proposing(&self, case: &Case<'_>, refused: &[Refused], tokens: usize) -> (ChatRequest, Shown) {
-        let shown = case.show(budget(tokens), refused.last().map_or(&[], |last| &last.cited));
-        let mut messages = vec![ChatMessage::system(DIAGNOSE.text), ChatMessage::user(shown.text.as_str())];
-        for refused in refused {
-            let kept = refused.answer.floor_char_boundary(REFUSED_BYTES);
-            messages.push(ChatMessage::assistant(visible_controls(&refused.answer[..kept])));
-            messages.push(ChatMessage::user(refusal(refused)));
+    /// With half the record so many times, and with less room for the answer where that is much beside it.
+    fn narrowed(&self, times: u32) -> Self {
+        if times == 0 {
+            return *self;
         }
+        let halves = self.window_tokens.checked_shr(times).unwrap_or(0);
+        let window_tokens = halves.max(WINDOW_TOKENS_MIN).min(self.window_tokens);
+        let room = u32::try_from(window_tokens / 2).unwrap_or(u32::MAX).max(ANSWER_TOKENS_MIN);
+        Self { window_tokens, answer_tokens: self.answer_tokens.min(room), ..*self }
+    }
+
+    fn proposing(&self, case: &Case<'_>, refused: &[Refused]) -> (ChatRequest, Shown) {
+        let bytes = self.window_bytes();
+        let (mut newest, mut taken) = (Vec::new(), 0);
+        for (index, refused) in refused.iter().enumerate().rev() {
+            let said = exchange(&refused.answer, bytes / 8, refusal(refused, index + 1));
+            let more: usize = said.iter().map(|message| message.content.len()).sum();
+            // The last one always; older ones in a quarter of the window.
+            if !newest.is_empty() && taken + more > bytes / 4 {
+                break;
+            }
+            taken += more;
+            newest.push(said);
+        }
+        let record = bytes.saturating_sub(taken).max(bytes / 2);
+        let shown = case.show(record, refused.last().map_or(&[], |last| &last.cited));
+        let mut messages = vec![ChatMessage::system(DIAGNOSE.text), ChatMessage::user(shown.text.as_str())];
+        messages.extend(newest.into_iter().rev().flatten());
         (self.request(messages, &DIAGNOSE, proposal_schema()), shown)
+    }
+
+    fn reviewing(&self, case: &Case<'_>, proposal: &Proposal, cited: &[Citation]) -> (ChatRequest, Shown) {
+        let shown = case.show(self.window_bytes(), cited);
+        let user = format!("{}{}", shown.text, told(case, proposal));
+        let messages = vec![ChatMessage::system(REVIEW.text), ChatMessage::user(user)];
+        (self.request(messages, &REVIEW, opinion_schema()), shown)
     }
 
     fn request(&self, messages: Vec<ChatMessage>, prompt: &Prompt, schema: ReplySchema) -> ChatRequest {
@@ -78,25 +140,26 @@ impl JudgeConfig {
     }
 }
 
-/// Bytes of a record in so many tokens, of which there are [`WINDOW_TOKENS_MIN`] at least.
-fn budget(tokens: usize) -> usize {
-    tokens.max(WINDOW_TOKENS_MIN).saturating_mul(TOKEN_BYTES)
-}
-
 impl<'a> ModelJudge<'a> {
-    /// Makes a judge of a model.
-    pub fn new(model: Box<dyn ChatModel + 'a>, config: JudgeConfig) -> Self {
-        Self { model, config }
+    /// Makes a judge of a model, with what is known of the room that it has.
+    pub fn new(model: Box<dyn ChatModel + 'a>, config: JudgeConfig, room: Arc<Room>) -> Self {
+        Self { model, config, room }
     }
 
-    /// Asks, with half the record where the model says that it is too much.
+    /// Asks, with half the record where that is more than the model takes.
     fn ask(
         &self,
-        question: impl Fn(usize) -> (ChatRequest, Shown),
+        question: impl Fn(JudgeConfig) -> (ChatRequest, Shown),
     ) -> Result<(ChatReply, Shown, Spent), ModelError> {
-        let mut tokens = self.config.window_tokens;
+        let mut narrowings = 0;
         loop {
-            let (request, shown) = question(tokens);
+            let config = self.config.narrowed(narrowings);
+            let can_narrow = config.window_tokens > WINDOW_TOKENS_MIN;
+            let (request, shown) = question(config);
+            if can_narrow && !self.room.holds(&request) {
+                narrowings += 1;
+                continue;
+            }
             match self.model.complete(&request) {
                 Ok(reply) => {
                     let usage = reply.usage.unwrap_or_default();
@@ -104,7 +167,13 @@ impl<'a> ModelJudge<'a> {
                     let spent = Spent { calls: 1, usage, cost_usd };
                     return Ok((reply, shown, spent));
                 }
-                Err(error) if is_too_much(&error) && tokens / 2 >= WINDOW_TOKENS_MIN => tokens /= 2,
+                Err(error) if error.is_context_full() => {
+                    self.room.refuses(&request);
+                    if !can_narrow {
+                        return Err(error);
+                    }
+                    narrowings += 1;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -117,7 +186,7 @@ impl Judge for ModelJudge<'_> {
     }
 
     fn propose(&self, case: &Case<'_>, refused: &[Refused]) -> Result<Answer<Proposal>, ModelError> {
-        let (reply, shown, spent) = self.ask(|tokens| self.config.proposing(case, refused, tokens))?;
+        let (reply, shown, spent) = self.ask(|config| config.proposing(case, refused))?;
         let read = whole(&reply).and_then(|()| proposal(&reply.text));
         Ok(Answer { read, text: reply.text, shown, spent })
     }
@@ -128,24 +197,26 @@ impl Judge for ModelJudge<'_> {
         proposal: &Proposal,
         cited: &[Citation],
     ) -> Result<Answer<Opinion>, ModelError> {
-        let (reply, shown, spent) = self.ask(|tokens| {
-            let shown = case.show(budget(tokens), cited);
-            let user = format!("{}{}", shown.text, told(case, proposal));
-            let messages = vec![ChatMessage::system(REVIEW.text), ChatMessage::user(user)];
-            (self.config.request(messages, &REVIEW, opinion_schema()), shown)
-        })?;
-        let read = whole(&reply).and_then(|()| opinion(&reply.text));
-        Ok(Answer { read, text: reply.text, shown, spent })
-    }
-}
-
-/// # Errors
-/// Where the answer was cut or withheld.
-fn whole(reply: &ChatReply) -> Result<(), String> {
-    match reply.finish {
-        Finish::Length => Err("the answer was cut at its limit of tokens".to_owned()),
-        Finish::Filtered => Err("the provider withheld the answer".to_owned()),
-        _ => Ok(()),
+        let read = |reply: &ChatReply| whole(reply).and_then(|()| opinion(&reply.text));
+        let (reply, shown, mut spent) = self.ask(|config| config.reviewing(case, proposal, cited))?;
+        let wrong = match read(&reply) {
+            Ok(opinion) => return Ok(Answer { read: Ok(opinion), text: reply.text, shown, spent }),
+            Err(wrong) => wrong,
+        };
+        let again = self.ask(|config| {
+            let (request, shown) = config.reviewing(case, proposal, cited);
+            (request.again(&reply.text, &wrong), shown)
+        });
+        match again {
+            Ok((reply, shown, more)) => {
+                spent.add(more);
+                Ok(Answer { read: read(&reply), text: reply.text, shown, spent })
+            }
+            Err(error) if error.is_context_full() => {
+                Ok(Answer { read: Err(wrong), text: reply.text, shown, spent })
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -170,8 +241,9 @@ fn told(case: &Case<'_>, proposal: &Proposal) -> String {
     format!("\nThe diagnosis to check:\nBEGIN {mark}\n{}\nEND {mark}\n", visible_controls(&text))
 }
 
-/// Why an answer was not admitted, in words for the judge that gave it.
-fn refusal(refused: &Refused) -> String {
+/// Why an answer was not admitted, in words for the judge that gave it. Its number, from 1, tells two questions apart
+/// whose answers are the same.
+fn refusal(refused: &Refused, number: usize) -> String {
     let asks = match refused.gate.as_str() {
         "S1" => "the answer is one JSON object of the given form",
         "S2" => "the decisive step is a node that is marked as a turn",
@@ -191,27 +263,10 @@ fn refusal(refused: &Refused) -> String {
         _ => "the answer is admitted by every judge",
     };
     // The reason may repeat words of the record, so it is data as well.
-    let reason = serde_json::Value::String(visible_controls(&refused.reason).into_owned());
+    let reason = serde_json::Value::String(visible_controls(shortened(&refused.reason)).into_owned());
     format!(
-        "Your answer was not admitted. Gate {} asks that {asks}. What it found, as data: {reason}\nAnswer again, \
+        "Your answer {number} was not admitted. Gate {} asks that {asks}. What it found, as data: {reason}\nAnswer again, \
          whole, in the same form.",
         refused.gate
     )
-}
-
-/// Whether a provider says that the question is longer than it takes.
-fn is_too_much(error: &ModelError) -> bool {
-    let ModelError::Status { status: 400 | 413 | 422 | 500, message, .. } = error else { return false };
-    let message = message.to_lowercase();
-    [
-        "context length",
-        "context_length",
-        "context window",
-        "context size",
-        "too long",
-        "too many tokens",
-        "too large",
-    ]
-    .iter()
-    .any(|words| message.contains(words))
 }

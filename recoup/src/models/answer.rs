@@ -28,12 +28,14 @@ impl Endpoint {
 pub(super) fn read<T: DeserializeOwned>(host: &str, received: &Received) -> Result<T, ModelError> {
     let host = host.to_owned();
     if !(200..300).contains(&received.status) {
-        let message = match &received.location {
-            Some(place) => format!("it sends elsewhere ({}), and that is not followed", shown(place)),
-            None => complaint(&received.body),
-        };
-        let retry_after_ms = received.retry_after_ms;
-        return Err(ModelError::Status { host, status: received.status, message, retry_after_ms });
+        let mut refused = refused(&host, received.status, &received.body);
+        if let ModelError::Status { message, retry_after_ms, .. } = &mut refused {
+            *retry_after_ms = received.retry_after_ms;
+            if let Some(place) = &received.location {
+                *message = format!("it sends elsewhere ({}), and that is not followed", shown(place));
+            }
+        }
+        return Err(refused);
     }
     let malformed = |message: String| Err(ModelError::Malformed { host: host.clone(), message });
     let kind = received.content_type.to_ascii_lowercase();
@@ -44,6 +46,11 @@ pub(super) fn read<T: DeserializeOwned>(host: &str, received: &Received) -> Resu
         return malformed(format!("it is a page: {}", complaint(&received.body)));
     }
     serde_json::from_slice(&received.body).or_else(|error| malformed(error.to_string()))
+}
+
+/// What a provider says where it refuses.
+pub(super) fn refused(host: &str, status: u16, body: &[u8]) -> ModelError {
+    ModelError::Status { host: host.to_owned(), status, message: complaint(body), retry_after_ms: None }
 }
 
 /// A count of tokens; `None` where it is missing or no count at all.

@@ -33,7 +33,12 @@ pub struct Rules {
     /// After how long without an answer a question is sent a second time; without it none is. A model in memory
     /// is asked once.
     pub hedge: Option<Duration>,
+    /// Hears why a question is sent again, when it is.
+    pub on_retry: Option<RetryListener>,
 }
+
+/// Hears why questions are sent again.
+pub type RetryListener = Box<dyn Fn(&ModelError) + Send + Sync>;
 
 struct Shared {
     rules: Rules,
@@ -63,23 +68,13 @@ impl Asking {
     }
 
     /// Adds a model with its price and the pace of its provider; with `deferred` its questions are sent later.
-    ///
-    /// # Errors
-    /// [`ModelError::Unsupported`] for a model without a price where the cost is capped: the cap could
-    /// not hold.
     pub fn add(
         &mut self,
         model: Arc<dyn ChatModel>,
         price: Option<Price>,
         pacer: Arc<Pacer>,
         deferred: Option<Arc<dyn Defer>>,
-    ) -> Result<(), ModelError> {
-        if price.is_none() && self.shared.rules.budget.limits().cost.is_some() {
-            return Err(ModelError::Unsupported(format!(
-                "`{}` has no price, so a cap on cost cannot hold for it",
-                model.identity().model
-            )));
-        }
+    ) {
         self.models.push(Arc::new(AskedModel {
             model,
             price,
@@ -87,7 +82,6 @@ impl Asking {
             deferred,
             shared: Arc::clone(&self.shared),
         }));
-        Ok(())
     }
 
     /// The models, in the order they were added.
@@ -142,6 +136,16 @@ impl AskedModel {
         self.price
     }
 
+    /// # Errors
+    /// [`ModelError::Unsupported`] for a model without a price: no cap on cost can hold for it.
+    pub fn require_price(&self) -> Result<(), ModelError> {
+        if self.price.is_some() {
+            return Ok(());
+        }
+        let name = &self.identity().model;
+        Err(ModelError::Unsupported(format!("`{name}` has no price, so a cap on cost cannot hold for it")))
+    }
+
     /// Host that is asked; `None` for a model in memory.
     pub fn host(&self) -> Option<&str> {
         self.identity().host()
@@ -176,6 +180,14 @@ impl AskedModel {
             tokens: prompt + completion,
             requests: 1,
         }
+    }
+
+    /// What a question is set aside for. A server on this machine that has no price costs nothing.
+    fn claim(&self, request: &ChatRequest) -> Result<Amount, ModelError> {
+        if self.shared.rules.budget.limits().cost.is_some() && !self.is_local() {
+            self.require_price()?;
+        }
+        Ok(self.at_most(request))
     }
 
     fn ask(
@@ -237,21 +249,26 @@ impl AskedModel {
     ) -> Result<ChatReply, ModelError> {
         if !deferred.is_under_way(&key)? {
             // What it will take is not known in this process, so all that it can take counts as spent.
-            drop(self.shared.rules.budget.reserve(self.at_most(request))?);
+            drop(self.shared.rules.budget.reserve(self.claim(request)?)?);
             deferred.defer(key, request, stage, run)?;
         }
         Err(ModelError::Pending { host: self.host().unwrap_or_default().to_owned() })
     }
 
     fn send(&self, request: &ChatRequest, stage: &str, key: Hash) -> Result<Paid, ModelError> {
-        let Rules { budget, offline, .. } = &self.shared.rules;
+        let Rules { budget, offline, on_retry, .. } = &self.shared.rules;
         if let Some(host) = self.host().filter(|_| *offline) {
             return Err(ModelError::Offline { host: host.to_owned() });
         }
-        let claim = self.at_most(request);
+        let claim = self.claim(request)?;
         let pace = tokens::likely_prompt(request) + u64::from(request.max_tokens);
-        self.pacer
-            .run(pace, key, &|wait| budget.check_time(wait), || self.attempt(request, stage, claim, pace))
+        let mut failed: Option<ModelError> = None;
+        self.pacer.run(pace, key, &|wait| budget.check_time(wait), || {
+            if let (Some(error), Some(hear)) = (failed.take(), on_retry) {
+                hear(&error);
+            }
+            self.attempt(request, stage, claim, pace).inspect_err(|error| failed = Some(error.clone()))
+        })
     }
 
     fn attempt(
@@ -418,6 +435,7 @@ mod tests {
             offline: false,
             concurrency: 8,
             hedge: None,
+            on_retry: None,
         })
     }
 
@@ -439,7 +457,7 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(2));
             Ok(ChatReply::text("yes"))
         });
-        asking.add(Arc::new(model), None, pacer(), None).unwrap();
+        asking.add(Arc::new(model), None, pacer(), None);
         let about = asking.models()[0].about("test", None);
         let items: Vec<usize> = (0..40).map(|number| number % 4).collect();
         let mut answers = Vec::new();
@@ -468,7 +486,7 @@ mod tests {
             let model = ScriptedModel::new("toy", move |_| {
                 Ok(ChatReply { usage, ..ChatReply::text("a".repeat(300)) })
             });
-            asking.add(Arc::new(model), Some(price), pacer(), None).unwrap();
+            asking.add(Arc::new(model), Some(price), pacer(), None);
             let about = asking.models()[0].about("test", None);
             let items: Vec<usize> = (0..400).collect();
             let mut answers = Vec::new();
@@ -486,18 +504,36 @@ mod tests {
     }
 
     #[test]
-    fn a_model_without_a_price_is_refused_under_a_cap() {
+    fn a_model_elsewhere_without_a_price_is_not_asked_under_a_cap() {
+        let sent = Arc::new(AtomicU64::new(0));
         let mut capped = asking(Limits { cost: Some(Cost(1)), ..Limits::default() }, false);
-        let model = || Arc::new(ScriptedModel::new("toy", |_| Ok(ChatReply::text(""))));
-        let error = capped.add(model(), None, pacer(), None).unwrap_err();
-        assert!(error.to_string().contains("`toy` has no price"), "{error}");
-        assert!(capped.add(model(), Some(Price::FREE), pacer(), None).is_ok());
+        for price in [None, Some(Price::FREE)] {
+            capped.add(
+                Arc::new(Slow { identity: elsewhere(), sent: Arc::clone(&sent) }),
+                price,
+                pacer(),
+                None,
+            );
+        }
+        let ask = |index: usize| capped.models()[index].about("test", None).complete(&question(1));
+        assert!(ask(0).unwrap_err().to_string().contains("`toy` has no price"));
+        assert_eq!(sent.load(Ordering::SeqCst), 0);
+        assert!(ask(1).is_ok());
     }
 
     /// A model elsewhere whose first answer is slow and whose second is not.
     struct Slow {
         identity: ModelIdentity,
         sent: Arc<AtomicU64>,
+    }
+
+    fn elsewhere() -> ModelIdentity {
+        ModelIdentity {
+            provider: "openai".to_owned(),
+            model: "toy".to_owned(),
+            base_url: "http://h/v1".to_owned(),
+            family: "toy".to_owned(),
+        }
     }
 
     impl ChatModel for Slow {
@@ -522,16 +558,11 @@ mod tests {
             offline: false,
             concurrency: 8,
             hedge: Some(Duration::from_millis(20)),
+            on_retry: None,
         });
-        let identity = ModelIdentity {
-            provider: "openai".to_owned(),
-            model: "toy".to_owned(),
-            base_url: "http://h/v1".to_owned(),
-            family: "toy".to_owned(),
-        };
         let price = Price { input: 1.0, cached_input: 1.0, output: 1.0 };
-        let model = Slow { identity, sent: Arc::clone(&sent) };
-        asking.add(Arc::new(model), Some(price), pacer(), None).unwrap();
+        let model = Slow { identity: elsewhere(), sent: Arc::clone(&sent) };
+        asking.add(Arc::new(model), Some(price), pacer(), None);
         (asking, sent)
     }
 
@@ -569,7 +600,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(60));
             Ok(ChatReply::text("yes"))
         });
-        asking.add(Arc::new(script), None, pacer(), None).unwrap();
+        asking.add(Arc::new(script), None, pacer(), None);
         asking.models()[1].about("test", None).complete(&question(1)).unwrap();
         let line = &asking.ledger().lines()[0];
         assert_eq!((line.calls, line.hedged, line.doubtful_usage), (1, 0, 0), "a script counts no tokens");

@@ -24,7 +24,7 @@ pub trait Defer: Send + Sync {
     /// Whether a question is under way.
     ///
     /// # Errors
-    /// [`ModelError::Cache`].
+    /// [`ModelError::Cache`], or why the provider has refused it since the command began.
     fn is_under_way(&self, key: &Hash) -> Result<bool, ModelError>;
 }
 

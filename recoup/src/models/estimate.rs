@@ -27,6 +27,10 @@ pub struct Estimate {
     #[serde(rename = "cost_usd")]
     #[cfg_attr(test, schemars(with = "f64"))]
     pub cost: Cost,
+    /// The same, where every token is dear and all that may be asked again is.
+    #[serde(rename = "cost_most_usd")]
+    #[cfg_attr(test, schemars(with = "f64"))]
+    pub cost_most: Cost,
     /// Hosts that are asked.
     pub hosts: BTreeSet<String>,
     /// Models elsewhere whose price is not known.
@@ -44,7 +48,16 @@ impl Estimate {
         let growth = TOKENS_A_TURN * turns.saturating_sub(1) / 2;
         let prompt = tokens::likely_prompt(first) + growth;
         let usage = Usage { prompt, cached_prompt: 0, completion: u64::from(first.max_tokens) };
+        let before = self.cost;
         self.add_questions(model, usage, tokens::request_bytes(first) + 3 * growth, turns);
+        self.cost_most += Cost(self.cost.0 - before.0);
+    }
+
+    /// Adds what may be asked after a first question: `count` more, each longer by up to `bytes`.
+    pub fn add_again(&mut self, model: &AskedModel, first: &ChatRequest, count: u32, bytes: usize) {
+        let most = model.at_most(first);
+        let more = model.price().map_or(Cost(0), |price| price.at_most(bytes as u64, 0));
+        self.cost_most += Cost((most.cost + more).0.saturating_mul(u64::from(count)));
     }
 
     fn add_questions(&mut self, model: &AskedModel, usage: Usage, bytes: u64, count: u64) {
@@ -89,6 +102,7 @@ impl Estimate {
             self.runs += 1;
         }
         self.add_questions(model, usage, tokens::request_bytes(request), 1);
+        self.cost_most += model.at_most(request).cost;
         Ok(())
     }
 }

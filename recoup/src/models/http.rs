@@ -21,8 +21,6 @@ pub(super) const ANSWER_MAX: usize = 16 << 20;
 pub(super) const JSON: &str = "application/json";
 /// Time for a connection to be made.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time for a whole answer.
-const TIMEOUT: Duration = Duration::from_mins(10);
 /// How long an idle connection is kept: less than servers keep theirs.
 const IDLE: Duration = Duration::from_secs(20);
 
@@ -59,15 +57,20 @@ struct Job {
 pub struct Client {
     jobs: mpsc::UnboundedSender<Job>,
     budget: Arc<Budget>,
+    timeout: Duration,
 }
 
 impl Client {
-    /// Starts the thread. No request outlives the budget's time; `proxy` is for hosts that are not this
+    /// Starts the thread. No request takes longer than `timeout` or outlives the budget's time; `proxy` is for hosts that are not this
     /// machine, as a URL.
     ///
     /// # Errors
     /// [`ModelError::Unsupported`] where the system gives none.
-    pub fn new(budget: Arc<Budget>, proxy: Option<Secret<String>>) -> Result<Self, ModelError> {
+    pub fn new(
+        budget: Arc<Budget>,
+        timeout: Duration,
+        proxy: Option<Secret<String>>,
+    ) -> Result<Self, ModelError> {
         let failed =
             |error: std::io::Error| ModelError::Unsupported(format!("no thread to ask models: {error}"));
         let (jobs, inbox) = mpsc::unbounded_channel();
@@ -77,12 +80,12 @@ impl Client {
             .name("models".to_owned())
             .spawn(move || runtime.block_on(worker.serve(inbox)))
             .map_err(failed)?;
-        Ok(Self { jobs, budget })
+        Ok(Self { jobs, budget, timeout })
     }
 
     /// Sends a request and waits for the whole answer.
     pub(super) fn send(&self, sending: Sending) -> Result<Received, ModelError> {
-        let timeout = self.budget.time_left().map_or(TIMEOUT, |left| left.min(TIMEOUT));
+        let timeout = self.budget.time_left().map_or(self.timeout, |left| left.min(self.timeout));
         let host = sending.host.clone();
         let (reply, answer) = blocking::sync_channel(1);
         let gone = || ModelError::Unsupported(format!("{host}: the thread that asks models has ended"));

@@ -8,6 +8,7 @@
 //!
 //! A model is named by a [`ModelSpec`]. What speaks HTTP is behind the feature `models`.
 
+mod again;
 #[cfg(feature = "models")]
 mod answer;
 #[cfg(feature = "models")]
@@ -44,9 +45,11 @@ mod provider_batch;
 #[cfg(feature = "models")]
 mod responses;
 
+pub use self::again::{AGAIN_BYTES, Fitted, fitting};
+pub(crate) use self::again::{bare, exchange, shortened, whole};
 #[cfg(feature = "models")]
 pub use self::anthropic::AnthropicModel;
-pub use self::asking::{About, AskedModel, Asking, Rules};
+pub use self::asking::{About, AskedModel, Asking, RetryListener, Rules};
 pub use self::budget::{Amount, Budget, Limits, Reservation};
 pub use self::clock::{Clock, ManualClock};
 pub use self::estimate::Estimate;
@@ -59,6 +62,8 @@ pub use self::message::{
 };
 #[cfg(feature = "models")]
 pub use self::openai::OpenAiModel;
+#[cfg(feature = "models")]
+use self::pacer::Pacer;
 #[cfg(feature = "models")]
 pub use self::price_table::{PriceTable, PriceTableError};
 pub use self::prices::{Cost, Price};
@@ -242,7 +247,9 @@ impl ModelError {
             | Self::Adapted { .. } => true,
             // A spent quota is told by the same status as too many requests, and waiting does not fill it.
             Self::Status { status, message, .. } => {
-                matches!(status, 408 | 409 | 425 | 429 | 500..=599) && !message.contains("insufficient_quota")
+                matches!(status, 408 | 409 | 425 | 429 | 500..=599)
+                    && !message.contains("insufficient_quota")
+                    && !self.is_context_full()
             }
             Self::Down { .. }
             | Self::Pending { .. }
@@ -255,11 +262,19 @@ impl ModelError {
 
     /// Whether it says that the question is longer than the model's context.
     pub fn is_context_full(&self) -> bool {
-        // What OpenAI, vLLM, llama.cpp and Anthropic say; there is no code that all use.
-        const WORDS: [&str; 4] =
-            ["context_length_exceeded", "maximum context length", "context size", "prompt is too long"];
+        // What OpenAI, vLLM, llama.cpp, LiteLLM and Anthropic say; there is no code that all use.
+        const WORDS: [&str; 6] = [
+            "context length",
+            "context_length",
+            "context window",
+            "context size",
+            "too long",
+            "too many tokens",
+        ];
         match self {
-            Self::Status { status: 400 | 413 | 422, message, .. } => {
+            Self::Status { status: 413, .. } => true,
+            Self::Status { status: 400 | 422 | 500, message, .. } => {
+                let message = message.to_lowercase();
                 WORDS.iter().any(|words| message.contains(words))
             }
             _ => false,

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Endpoint};
@@ -39,6 +39,27 @@ impl OpenAiModel {
     /// The body of a request.
     pub(super) fn body(&self, request: &ChatRequest) -> Value {
         self.dialect().body(&self.identity.model, request)
+    }
+
+    /// What the server is known to take, as a text.
+    pub(super) fn dialect_text(&self) -> String {
+        serde_json::to_string(&*self.dialect()).unwrap_or_default()
+    }
+
+    /// Takes in that a question was refused that was written in the dialect `spoken`; whether it can be asked in
+    /// another way.
+    pub(super) fn learns(&self, spoken: Option<&str>, error: &ModelError) -> bool {
+        let spoken = spoken.and_then(|text| serde_json::from_str(text).ok());
+        let spoken = spoken.unwrap_or_else(|| *self.dialect());
+        self.learn(spoken, error, Spare { seed: true, schema: true }).is_some()
+    }
+
+    /// Leaves out from now on what a server has refused of a dialect; what that is.
+    fn learn(&self, spoken: Dialect, error: &ModelError, spare: Spare) -> Option<&'static str> {
+        let (next, what) = spoken.without(error, spare)?;
+        let mut dialect = self.dialect();
+        *dialect = dialect.join(next);
+        Some(what)
     }
 
     fn dialect(&self) -> MutexGuard<'_, Dialect> {
@@ -84,9 +105,8 @@ impl ChatModel for OpenAiModel {
         match answer::read::<Completion>(host, &received) {
             Ok(completion) => completion.into_reply(host),
             Err(error) => {
-                let Some((next, what)) = spoken.without(&error, request) else { return Err(error) };
-                let mut dialect = self.dialect();
-                *dialect = dialect.join(next);
+                let spare = Spare { seed: request.seed.is_some(), schema: request.schema.is_some() };
+                let Some(what) = self.learn(spoken, &error, spare) else { return Err(error) };
                 Err(ModelError::Adapted { host: host.clone(), what: what.to_owned() })
             }
         }
@@ -108,13 +128,20 @@ pub(super) fn sending(endpoint: &Endpoint, path: &str, body: &Value) -> Sending 
 
 /// What a server takes, as far as is known. A request is written by what is known when it leaves, and a refusal
 /// is read by what that request said: many are under way at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Dialect {
     /// How the schema is said: an index of [`SCHEMA_FORMS`].
     schema_form: u8,
     new_limit: bool,
     no_temperature: bool,
     no_seed: bool,
+}
+
+/// What a question said that it need not.
+#[derive(Clone, Copy)]
+struct Spare {
+    seed: bool,
+    schema: bool,
 }
 
 /// Ways to say what form the answer must have, from the best.
@@ -162,7 +189,7 @@ impl Dialect {
 
     /// How to ask again after a refusal of what this dialect said, and what was refused; `None` where nothing
     /// can be left out.
-    fn without(self, error: &ModelError, request: &ChatRequest) -> Option<(Self, &'static str)> {
+    fn without(self, error: &ModelError, spare: Spare) -> Option<(Self, &'static str)> {
         let ModelError::Status { status: 400 | 422, message, .. } = error else { return None };
         let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
         if names(&["max_completion_tokens"]) && !self.new_limit {
@@ -171,12 +198,12 @@ impl Dialect {
         if names(&["temperature"]) && !self.no_temperature {
             return Some((Self { no_temperature: true, ..self }, "this `temperature`"));
         }
-        if request.seed.is_some() && names(&["seed"]) && !self.no_seed {
+        if spare.seed && names(&["seed"]) && !self.no_seed {
             return Some((Self { no_seed: true, ..self }, "`seed`"));
         }
         let form = self.schema_form;
         let is_last = usize::from(form) + 1 == SCHEMA_FORMS.len();
-        if request.schema.is_some()
+        if spare.schema
             && !is_last
             && names(&["response_format", "json_schema", "schema", "json_object", "grammar"])
         {
@@ -368,7 +395,7 @@ fn plain(content: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Completion, Dialect};
+    use super::{Completion, Dialect, Spare};
     use crate::json::Json;
     use crate::models::{ChatMessage, ChatRequest, Finish, Logprobs, ModelError, ReplySchema};
 
@@ -389,6 +416,8 @@ mod tests {
             retry_after_ms: None,
         }
     }
+
+    const ALL: Spare = Spare { seed: true, schema: true };
 
     #[test]
     fn how_likely_tokens_are_is_asked_for_and_read() {
@@ -431,26 +460,25 @@ mod tests {
             "response_format: unknown type json_schema",
             "response_format: no schema, please",
         ] {
-            let next = dialect.without(&refused(complaint), &request);
+            let next = dialect.without(&refused(complaint), ALL);
             dialect = next.unwrap_or_else(|| panic!("{complaint}")).0;
         }
         let body = dialect.body("m", &request);
         let keys: Vec<&String> = body.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["model", "messages", "max_completion_tokens"]);
         assert!(body["messages"][2]["content"].as_str().unwrap().contains(r#"{"type":"object"}"#));
-        let nothing = dialect.without(&refused("response_format"), &request);
+        let nothing = dialect.without(&refused("response_format"), ALL);
         assert_eq!(nothing, None, "nothing is left to leave out");
-        assert_eq!(dialect.without(&refused("the prompt is too long"), &request), None);
+        assert_eq!(dialect.without(&refused("the prompt is too long"), ALL), None);
     }
 
     #[test]
     fn requests_refused_for_the_same_reason_are_all_asked_again_and_learn_one_step() {
         let spoken = Dialect::default();
-        let request = request();
         let mut known = spoken;
         for complaint in ["'temperature' does not support 0", "response_format: not strict enough"] {
             for _ in 0..16 {
-                let (next, _) = spoken.without(&refused(complaint), &request).unwrap();
+                let (next, _) = spoken.without(&refused(complaint), ALL).unwrap();
                 known = known.join(next);
             }
         }

@@ -100,9 +100,9 @@ impl Pacer {
                 _ => self.lock().breaker.heard(),
             }
             attempt += 1;
-            // A page where an answer should be is asked for once more, not six times.
+            // A page where an answer should be is asked for once more, not six times, and so is one that took too long.
             let attempts_max = match error {
-                ModelError::Malformed { .. } => ATTEMPTS_MAX.min(2),
+                ModelError::Malformed { .. } | ModelError::Timeout { .. } => ATTEMPTS_MAX.min(2),
                 _ => ATTEMPTS_MAX,
             };
             if !error.is_retryable() || attempt >= attempts_max {

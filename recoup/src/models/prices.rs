@@ -75,6 +75,12 @@ impl Price {
     /// A model that costs nothing.
     pub const FREE: Self = Self { input: 0.0, cached_input: 0.0, output: 0.0 };
 
+    /// The same in a batch, for which OpenAI takes half (platform.openai.com/docs/guides/batch).
+    #[must_use]
+    pub fn batched(self) -> Self {
+        Self { input: self.input / 2.0, cached_input: self.cached_input / 2.0, output: self.output / 2.0 }
+    }
+
     /// What so many tokens cost, rounded up.
     pub fn of(&self, usage: Usage) -> Cost {
         let cached = usage.cached_prompt.min(usage.prompt);

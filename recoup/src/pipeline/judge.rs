@@ -4,7 +4,7 @@
 //! answered lies in the models' cache, and `resume` passes over what is decided. A provider that fails
 //! leaves its run undecided; it is counted with its reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ use crate::diagnosis::{
 use crate::id::{Hash, TrajectoryId};
 use crate::judges::quality::{Quality, measure};
 use crate::judges::{Case, Judge, JudgeConfig};
-use crate::models::{ChatRequest, ModelError, ModelIdentity};
+use crate::models::{ChatRequest, Ledger, LedgerLine, ModelError, ModelIdentity};
 use crate::reporter::Reporter;
 use crate::statistics::Resampling;
 use crate::store::{Filter, Page, Store, StoreError};
@@ -54,8 +54,10 @@ pub struct JudgingPlan<'a> {
     pub with_ground_truth: bool,
     /// Runs that are out at a time.
     pub in_flight: usize,
-    /// What the models' ledger says so far.
-    pub meter: &'a (dyn Fn() -> Meter + Sync),
+    /// What asking has taken so far.
+    pub ledger: &'a Ledger,
+    /// The stage that the judges' questions are counted under there.
+    pub stage: &'a str,
 }
 
 /// What a ledger says.
@@ -70,6 +72,13 @@ pub struct Meter {
 }
 
 impl Meter {
+    /// What a ledger says so far, all stages and models together.
+    pub fn of(ledger: &Ledger) -> Self {
+        let (calls, cached) = ledger.calls();
+        let costs = ledger.lines().into_iter().map(|line| line.cost_usd);
+        Self { calls, cached, cost_usd: costs.sum::<Option<f64>>() }
+    }
+
     /// What was added to an earlier reading.
     pub(super) fn since(self, before: Self) -> Self {
         Self {
@@ -111,6 +120,8 @@ pub struct Judging {
     pub completion_tokens: u64,
     /// Cost in US dollars of an admitted diagnosis; `None` where none is or a model has no price.
     pub cost_per_admitted_usd: Option<f64>,
+    /// What each model took; a diagnosis that was admitted counts for every member of the panel.
+    pub models: Vec<LedgerLine>,
     /// How far the panel can be believed, where people have looked at runs (`recoup review`).
     pub quality: Option<Quality>,
 }
@@ -354,7 +365,7 @@ impl Counts {
             waiting: Vec::new(),
             runs_waiting: 0,
             lacks: BTreeMap::new(),
-            before: (plan.meter)(),
+            before: Meter::of(plan.ledger),
         }
     }
 
@@ -435,11 +446,17 @@ impl Counts {
                 }
             }
         }
-        let spent = (plan.meter)().since(self.before);
+        let spent = Meter::of(plan.ledger).since(self.before);
         (self.done.calls, self.done.cached, self.done.cost_usd) = (spent.calls, spent.cached, spent.cost_usd);
         let admitted = self.done.admitted;
         self.judging.cost_per_admitted_usd =
             spent.cost_usd.filter(|_| admitted > 0).map(|cost| cost / admitted as f64);
+        let names: BTreeSet<&str> = plan.members.iter().map(|member| member.model.as_str()).collect();
+        for name in names {
+            plan.ledger.accepted(plan.stage, name, admitted);
+        }
+        self.judging.models = plan.ledger.lines();
+        self.judging.models.retain(|line| line.stage == plan.stage);
         let quality = measure(&judgements(store)?, Resampling::new(0));
         self.judging.quality = quality.filter(|quality| quality.labelled > 0);
         self.done.judging = Some(self.judging);

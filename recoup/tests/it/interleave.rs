@@ -292,9 +292,10 @@ fn a_teacher_that_fails_stops_the_round_and_nothing_is_lost_or_asked_twice() {
             offline: false,
             concurrency: 1,
             hedge: None,
+            on_retry: None,
         });
         let pacer = Arc::new(Pacer::new("wise", PaceOptions::default(), clock));
-        asking.add(Arc::new(model) as Arc<dyn ChatModel>, Some(Price::FREE), pacer, None).unwrap();
+        asking.add(Arc::new(model) as Arc<dyn ChatModel>, Some(Price::FREE), pacer, None);
         let about = asking.models()[0].about("teacher", None);
         let teacher = Chat::new(about, Some(Price::FREE), settings(form("native")));
         let student = policies::parse("weak:loop@0.2").unwrap();

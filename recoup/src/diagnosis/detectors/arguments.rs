@@ -2,7 +2,7 @@
 
 use super::{Detector, Run, finding, quoted};
 use crate::diagnosis::actions::Action;
-use crate::diagnosis::schema::{Kind, Violation, violation};
+use crate::json_schema::{Kind, Violation, violation};
 use crate::verdict::Finding;
 
 /// Arguments that violate the tool's JSON Schema.

@@ -4,6 +4,8 @@ mod canaries;
 mod panel;
 mod windows;
 
+use std::sync::Arc;
+
 use recoup::diagnosis::{DiagnosisConfig, Judged, Known, Run, judge};
 use recoup::json::Json;
 use recoup::judges::{Case, Judge, JudgeConfig, ModelJudge};
@@ -73,7 +75,8 @@ pub fn judge_of(
     family: &str,
     script: impl Fn(&ChatRequest) -> Result<ChatReply, ModelError> + Send + Sync + 'static,
 ) -> Box<dyn Judge> {
-    Box::new(ModelJudge::new(Box::new(ScriptedModel::new(family, script)), JudgeConfig::default()))
+    let model = Box::new(ScriptedModel::new(family, script));
+    Box::new(ModelJudge::new(model, JudgeConfig::default(), Arc::default()))
 }
 
 /// A judge that always says the same.

@@ -170,6 +170,31 @@ fn one_member_that_does_not_admit_refuses_for_all() {
 }
 
 #[test]
+fn a_member_that_mumbles_is_told_what_is_wrong_and_may_mend_it() {
+    let reviewer = judge_of("two", |request| {
+        let told = request.messages.last().unwrap().content.contains("the answer is not a JSON object");
+        Ok(ChatReply::text(if told { opinion("admit", 1) } else { "Sure, fine!".to_owned() }))
+    });
+    let judged = judged(&run(), &[saying("one", good().to_string()), reviewer]).unwrap();
+    assert!(judged.is_admitted(), "{:?}", judged.last());
+    assert_eq!(judged.spent.calls, 3);
+}
+
+#[test]
+fn an_answer_that_there_is_no_room_to_mend_is_refused() {
+    let judge = judge_of("one", |request| {
+        if request.messages.len() > 2 {
+            let message = "Requested tokens (4100) exceed context window of 4096".to_owned();
+            let host = "h".to_owned();
+            return Err(ModelError::Status { host, status: 400, message, retry_after_ms: None });
+        }
+        Ok(ChatReply::text(with("decisive_step", json!(99)).to_string()))
+    });
+    let judged = judged(&run(), &[judge]).unwrap();
+    assert_eq!((refused(&judged), judged.attempts.len()), (Some("S2"), 1));
+}
+
+#[test]
 fn a_provider_that_fails_decides_nothing() {
     let error = || Err(ModelError::Transport { host: "h".to_owned(), message: "reset".to_owned() });
     assert!(judged(&run(), &[judge_of("one", move |_| error())]).is_err());
@@ -330,6 +355,6 @@ fn a_question_that_is_too_long_is_asked_of_less() {
         Ok(ChatReply::text(answer.to_string()))
     });
     let judge: [Box<dyn recoup::judges::Judge>; 1] =
-        [Box::new(ModelJudge::new(Box::new(model), JudgeConfig::default()))];
+        [Box::new(ModelJudge::new(Box::new(model), JudgeConfig::default(), Arc::default()))];
     assert!(judged(&long, &judge).unwrap().is_admitted());
 }

@@ -1,8 +1,10 @@
-//! A small part of JSON Schema, enough to say that a tool call's arguments are wrong.
+//! A small part of JSON Schema, enough to say that a tool call's arguments or a model's answer are wrong.
 //!
 //! Checked: `type`, `required`, `enum`, `properties`, `additionalProperties: false`, `items`, `minimum`,
 //! `maximum`, `minLength`, `maxLength`, `minItems`, `maxItems`. Where a schema uses a keyword that
 //! could widen what it accepts (`anyOf`, `$ref`, …), that part of it is not checked: better silent than wrong.
+
+use std::fmt;
 
 use serde_json::Value;
 
@@ -28,6 +30,19 @@ pub(crate) enum Kind {
     Enum,
     /// The value is outside the bounds.
     Bounds,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.path.is_empty() { "it".to_owned() } else { format!("`{}`", self.path.join(".")) };
+        match &self.kind {
+            Kind::Type(expected) => write!(f, "{place} must be of type {expected}"),
+            Kind::Missing(key) => write!(f, "{place} lacks the required `{key}`"),
+            Kind::Unknown(key) => write!(f, "{place} holds `{key}`, which is not in the schema"),
+            Kind::Enum => write!(f, "{place} is not among the allowed values"),
+            Kind::Bounds => write!(f, "{place} is outside the allowed bounds"),
+        }
+    }
 }
 
 /// Keywords that this checker does not know how to hold together with the rest.
