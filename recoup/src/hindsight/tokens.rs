@@ -20,6 +20,10 @@ pub(super) struct Token {
 static PLAIN: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| include_str!("plain_words.txt").split_whitespace().collect());
 
+/// Those of them that say what is left out, added, compared with, or waited for: they turn a request into another one.
+static TURNING: LazyLock<BTreeSet<&'static str>> =
+    LazyLock::new(|| include_str!("turning_words.txt").split_whitespace().collect());
+
 /// Punctuation around a token that is no part of it.
 const AROUND: &[char] = &[
     '.', ',', ';', ':', '!', '?', '(', ')', '[', ']', '{', '}', '"', '\'', '`', '$', '€', '£', '“', '”', '’',
@@ -87,9 +91,10 @@ pub(super) fn offered(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// The words of a text by their stems, those that say nothing left out.
+/// The words of a text by their stems, those left out that change nothing of what is asked.
 pub(super) fn stems(text: &str) -> BTreeSet<String> {
-    words(text).filter(|word| !is_plain(word)).map(|word| stem(&word)).collect()
+    let counts = |word: &String| !is_plain(word) || TURNING.contains(word.as_str());
+    words(text).filter(counts).map(|word| stem(&word)).collect()
 }
 
 /// The words of a text in lower case: runs of letters, of two at least.
@@ -156,5 +161,6 @@ mod tests {
             assert_eq!(stem(one), stem(other), "{one} {other}");
         }
         assert_eq!(stems("Please tell me the totals"), stems("total"));
+        assert_ne!(stems("Is it anything but white?"), stems("Is it white?"), "it asks for another thing");
     }
 }

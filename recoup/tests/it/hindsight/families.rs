@@ -7,7 +7,7 @@ use recoup::hindsight::facts::{Fact, FactKind, Facts};
 use recoup::trajectory::Trajectory;
 
 use super::adversary::{Dice, Draft, asked, done, is_exact, was_done};
-use super::mutations::{inverted, swapped};
+use super::mutations::{conditioned, inverted, swapped, widened};
 
 /// What a family has to work with.
 pub(super) struct Scene<'s, 'e, 'a> {
@@ -35,9 +35,11 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { name: "hallucinated entity", make: hallucinated },
     Family { name: "paraphrase", make: paraphrase },
     Family { name: "any run", make: any_run },
-    // Written after the gates were frozen.
     Family { name: "swapped", make: swapped },
     Family { name: "inverted", make: inverted },
+    // Written after the gates were frozen for the last time.
+    Family { name: "widened", make: widened },
+    Family { name: "conditioned", make: conditioned },
 ];
 
 impl Family {

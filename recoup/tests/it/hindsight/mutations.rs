@@ -1,9 +1,14 @@
-//! Two families of false goals that were written after the gates were frozen.
+//! Families of false goals that were each written after the gates had been frozen, two at a time.
 //!
 //! * `swapped`: two true goals of one run, each with a value of the other in the place of its own. Everything that
 //!   is said was shown, and cited where it was shown; only not together.
 //! * `inverted`: a true goal with its outcome turned around: what was done is to be undone, what is so is asked for as
 //!   not so, an amount comes in another unit.
+//!
+//! Words that turn a request around count since then, and the gates were frozen again before these:
+//!
+//! * `widened`: a true goal that asks for more than was done: for others too, more often, in full.
+//! * `conditioned`: a true goal that was to be done only in some case or at some time.
 
 use super::adversary::{Dice, Draft, asked, done, was_done};
 use super::families::{Scene, is_said};
@@ -74,6 +79,66 @@ pub(super) fn inverted(scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option
             let claim = recoup::hindsight::proposal::Claim { text: word.to_owned(), facts: vec![cited] };
             draft.claims.push(claim);
         }
+    }
+    Some(draft)
+}
+
+/// What a true goal becomes when it asks for more.
+const WIDER: &[(&str, &str)] = &[
+    ("Please ", "Please, for each of them, "),
+    ("Please ", "Please keep on to "),
+    ("Please ", "Please as often as possible "),
+    (".", " and do the same to everything like it."),
+    (".", " and so on for all of the others."),
+    (".", " and for whatever else there is."),
+    ("?", " And what of the rest of them?"),
+    ("?", " Tell me the same of every one."),
+    (": is it ", " and of those listed with it: are they "),
+    (": is it ", ", in full and in detail: is it "),
+];
+
+/// A true goal that asks for more than was done.
+pub(super) fn widened(scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option<Draft> {
+    changed(WIDER, scene, dice)
+}
+
+/// What a true goal becomes when it depends on something.
+const CONDITIONS: &[(&str, &str)] = &[
+    ("Please ", "If that is not so already, please "),
+    ("Please ", "Please wait until I say so, then "),
+    ("Please ", "Only where nobody minds, please "),
+    ("Please ", "As soon as it is possible again, please "),
+    ("Please ", "Once I have said yes, please "),
+    ("Please ", "Should it still be needed, please "),
+    (".", " unless it was done before."),
+    (".", ", but let me know first."),
+    ("?", " If it is, say so to nobody."),
+    ("?", " Ask me again before you do."),
+];
+
+/// A true goal that was to be done only in some case.
+pub(super) fn conditioned(scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option<Draft> {
+    changed(CONDITIONS, scene, dice)
+}
+
+/// A true goal with one change; a liar cites something for the words that it adds, half of the times.
+fn changed(changes: &[(&str, &str)], scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option<Draft> {
+    let mut draft = if dice.below(2) == 0 {
+        asked(scene.facts, dice)?
+    } else {
+        done(scene.episode, scene.facts, dice)?.0
+    };
+    let (from, to) = dice.pick(changes)?;
+    let at = if *from == "Please " { draft.goal.find(from)? } else { draft.goal.rfind(from)? };
+    draft.goal.replace_range(at..at + from.len(), to);
+    let cited = draft.named.first()?.1;
+    if dice.below(2) == 0 {
+        let added = to.split_whitespace().filter(|word| word.len() > 4);
+        let claims = added.map(|word| recoup::hindsight::proposal::Claim {
+            text: word.trim_matches(['.', ',', '?', ':']).to_owned(),
+            facts: vec![cited],
+        });
+        draft.claims.extend(claims);
     }
     Some(draft)
 }
