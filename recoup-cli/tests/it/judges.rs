@@ -466,3 +466,27 @@ fn what_each_judge_took_is_said() {
     );
     assert!(bench.snapshot(&["stats"]).contains("S EACH MODEL"));
 }
+
+#[test]
+fn who_answered_in_place_of_a_judge_is_kept_and_said_again() {
+    let server = FaultServer::start(|_, _| {
+        let said = proposal("W10001", 1, "{\"order\":\"W77121\"}").to_string();
+        Fault::Answer(completion(&said, "other-8b", Some((900, 80))))
+    });
+    let bench = Bench::new();
+    bench.write("runs.jsonl", line("a", "W10001", false));
+    bench.output(&["import", "runs.jsonl"]);
+    let model = server.model("claude");
+    for _ in 0..2 {
+        let text = bench.snapshot(&["diagnose", "--judge", &model]);
+        assert!(text.contains("`claude` was asked, and `other-8b` answered"), "{text}");
+    }
+    assert_eq!(server.asked().len(), 1);
+    let shown = bench.json(&["show", &id(&bench, "a"), "--json"], 0);
+    let judging = shown["verdicts"].as_array().unwrap().iter().find_map(|verdict| {
+        Some(&verdict["content"]["judging"]).filter(|judging| judging.is_object())
+    });
+    assert_eq!(judging.unwrap()["members"][0]["answered_by"], json!(["other-8b"]));
+    let text = bench.snapshot(&["show", &id(&bench, "a")]);
+    assert!(text.contains("claude (`other-8b` answered; step 0)"), "{text}");
+}
