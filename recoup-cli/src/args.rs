@@ -32,6 +32,7 @@ pub(crate) use self::export::{DeduplicateChoice, ExportArgs, ReleaseArgs, Select
 pub(crate) use self::import::{ImportArgs, OutcomeArgs, SplitArgs, SplitChoice};
 pub(crate) use self::models::{AskArgs, CONCURRENCY_MAX, JudgeArgs, ModelArgs, SpendArgs};
 pub(crate) use self::proxy::{ProxyArgs, ProxyMode};
+pub(crate) use self::values::{Rate, parse_rate};
 
 /// Turn the failed runs of an LLM agent into a better agent.
 #[derive(Debug, Parser)]

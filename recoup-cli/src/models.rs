@@ -19,7 +19,7 @@ use recoup::models::{
 use recoup::pipeline::Meter;
 use recoup::store::Store;
 
-use crate::args::SpendArgs;
+use crate::args::{Rate, SpendArgs};
 use crate::clock::SteadyClock;
 use crate::failure::Failure;
 use crate::printer::{Printer, runs};
@@ -89,6 +89,7 @@ impl Models {
             prices,
             client: None,
             keyless: Vec::new(),
+            keyed: None,
         };
         let mut asking = Asking::new(Rules {
             budget: Arc::clone(&budget),
@@ -113,10 +114,9 @@ impl Models {
             // A script costs nothing and is never in a hurry.
             let price = opener.prices.price(&identity).or((!remote).then_some(Price::FREE));
             let price = if spend.batch { price.map(Price::batched) } else { price };
-            let options = PaceOptions {
-                requests_per_minute: spend.rpm.filter(|_| remote),
-                tokens_per_minute: spend.tpm.filter(|_| remote),
-            };
+            let rate = |rates: &[Rate]| Rate::of(rates, identity.host()?, identity.host_name()?);
+            let options =
+                PaceOptions { requests_per_minute: rate(&spend.rpm), tokens_per_minute: rate(&spend.tpm) };
             let host = identity.host().unwrap_or(&identity.model).to_owned();
             let pacer = pacers
                 .entry(host.clone())
@@ -257,6 +257,8 @@ struct Opener {
     prices: PriceTable,
     client: Option<Arc<Client>>,
     keyless: Vec<Keyless>,
+    /// The host that the key without a host in its name goes to.
+    keyed: Option<String>,
 }
 
 impl Opener {
@@ -278,7 +280,13 @@ impl Opener {
             return Err(Failure::user(format!("`{name}` names no model")).code("model"));
         };
         let variables = key_variables(&identity);
-        let key = variables.iter().find_map(|name| variable(name));
+        let found = variables.iter().find_map(|name| Some((name, variable(name)?)));
+        if let Some(host) =
+            identity.host_name().filter(|_| found.as_ref().is_some_and(|(name, _)| *name == ANY_KEY))
+        {
+            self.only_host_of_key(host, &variables)?;
+        }
+        let key = found.map(|(_, key)| key);
         if let Some(host) = identity.host_name().filter(|_| key.is_none() && !identity.is_local())
             && self.keyless.iter().all(|known| known.host != host)
         {
@@ -290,6 +298,21 @@ impl Opener {
             Wire::OpenAiResponses => Opened::Other(Arc::new(ResponsesModel::new(identity, key, client))),
             Wire::Anthropic => Opened::Other(Arc::new(AnthropicModel::new(identity, key, client))),
         })
+    }
+
+    /// # Errors
+    /// Where the key that names no host would go to two: nobody said that it is both's.
+    fn only_host_of_key(&mut self, host: &str, variables: &[String]) -> Result<(), Failure> {
+        let other = self.keyed.get_or_insert_with(|| host.to_owned());
+        if other == host {
+            return Ok(());
+        }
+        let own = variables.iter().find(|name| *name != ANY_KEY).map_or(ANY_KEY, String::as_str);
+        Err(Failure::user(format!(
+            "`{ANY_KEY}` is the key of one host, and both {other} and {host} would get it"
+        ))
+        .code("key")
+        .hint(format!("set `{own}` to the key of {host}, or one like it to that of {other}")))
     }
 
     fn client(&mut self) -> Result<Arc<Client>, Failure> {
@@ -317,6 +340,9 @@ pub(crate) fn key_of(wire: Wire, base_url: &str) -> Option<Secret<String>> {
 const PROVIDERS: [(&str, &str); 2] =
     [("api.openai.com", "OPENAI_API_KEY"), ("api.anthropic.com", "ANTHROPIC_API_KEY")];
 
+/// The variable with the key of the one host that has no variable of its own.
+const ANY_KEY: &str = "RECOUP_API_KEY";
+
 /// The variables that hold the key for a host, the first that is set counting: the provider's own, else
 /// `RECOUP_API_KEY_<HOST>` and `RECOUP_API_KEY`.
 fn key_variables(identity: &ModelIdentity) -> Vec<String> {
@@ -326,7 +352,7 @@ fn key_variables(identity: &ModelIdentity) -> Vec<String> {
     }
     let word: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
-    vec![format!("RECOUP_API_KEY_{word}"), "RECOUP_API_KEY".to_owned()]
+    vec![format!("{ANY_KEY}_{word}"), ANY_KEY.to_owned()]
 }
 
 fn variable(name: &str) -> Option<Secret<String>> {

@@ -1,7 +1,9 @@
 //! Flags of commands that ask models, and what that may take.
 
+use super::values::Rate;
 use super::values::parse_date;
 use super::values::parse_dollars;
+use super::values::parse_rate;
 use super::values::parse_score;
 use clap::Args;
 use recoup::models::Cost;
@@ -66,12 +68,12 @@ pub(crate) struct SpendArgs {
     /// Most requests in flight [default: 16]
     #[arg(long, value_name = "N", env = "RECOUP_CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=i64::from(CONCURRENCY_MAX)), help_heading = "Models")]
     pub concurrency: Option<u16>,
-    /// Most requests a minute to one host
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Models")]
-    pub rpm: Option<u32>,
-    /// Most tokens a minute to one host
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Models")]
-    pub tpm: Option<u32>,
+    /// Most requests a minute to each host, or to one (`api.openai.com=500`)
+    #[arg(long, value_name = "[HOST=]N", value_parser = parse_rate, help_heading = "Models")]
+    pub rpm: Vec<Rate>,
+    /// Most tokens a minute to each host, or to one
+    #[arg(long, value_name = "[HOST=]N", value_parser = parse_rate, help_heading = "Models")]
+    pub tpm: Vec<Rate>,
     /// Send a request a second time where no answer came within this time (`20s`): the first answer counts, and
     /// both are paid for
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, help_heading = "Models")]

@@ -18,6 +18,7 @@ use recoup::verdict::Arm;
 use recoup::verdict::LabelMark;
 use recoup::views::DiagnosisAnswer;
 use recoup::views::PreventionTarget;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// Reads a side and the name of a failpoint.
@@ -26,6 +27,32 @@ pub(super) fn parse_failpoint(text: &str) -> Result<(Failpoint, Side), String> {
     let sides = Side::ALL.into_iter().flat_map(|side| Failpoint::ALL.iter().map(move |point| (*point, side)));
     let mut named = sides.filter(|(point, side)| format!("{}-{}", side.as_str(), point.as_str()) == text);
     named.next().ok_or_else(|| "no such failpoint".to_owned())
+}
+
+/// A rate a minute: of one host, or of every host that has none of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    host: Option<String>,
+    most: NonZeroU32,
+}
+
+impl Rate {
+    /// The rate of several that counts for a host: its own, with or without its port, else the one for all.
+    pub(crate) fn of(rates: &[Self], host: &str, name: &str) -> Option<u32> {
+        let named = |wanted: Option<&str>| rates.iter().rev().find(|rate| rate.host.as_deref() == wanted);
+        let rate = named(Some(host)).or_else(|| named(Some(name))).or_else(|| named(None));
+        rate.map(|rate| rate.most.get())
+    }
+}
+
+/// Reads a rate: `N` or `HOST=N`.
+pub(crate) fn parse_rate(text: &str) -> Result<Rate, String> {
+    let (host, most) = match text.rsplit_once('=') {
+        Some((host, most)) if !host.is_empty() => (Some(host.to_owned()), most),
+        _ => (None, text),
+    };
+    let most = most.parse().map_err(|_| "expected a whole number from 1, or `HOST=N`".to_owned())?;
+    Ok(Rate { host, most })
 }
 
 /// Reads a kind of answer.

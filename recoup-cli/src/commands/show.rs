@@ -205,7 +205,11 @@ fn judged(run: &Trajectory, judging: &Judging) -> String {
         .map(|member| {
             let step = member.node.and_then(|node| branch.step(node));
             let step = step.map_or_else(|| "no step".to_owned(), |step| format!("step {step}"));
-            format!("{} ({step})", visible_controls(&member.model))
+            let mut others = String::new();
+            for name in &member.answered_by {
+                let _ = write!(others, "`{}` answered; ", visible_controls(name));
+            }
+            format!("{} ({others}{step})", visible_controls(&member.model))
         })
         .collect();
     let gate = judging.attempts.last().and_then(|attempt| attempt.gate.as_deref());

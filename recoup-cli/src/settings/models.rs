@@ -8,7 +8,7 @@ use recoup::models::Cost;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::args::{CONCURRENCY_MAX, JudgeArgs, SpendArgs};
+use crate::args::{CONCURRENCY_MAX, JudgeArgs, Rate, SpendArgs, parse_rate};
 
 /// The section. Its keys are the flags of the same names.
 #[derive(Debug, Default, Deserialize)]
@@ -29,8 +29,10 @@ pub(crate) struct ModelsSection {
     prices: Option<PathBuf>,
     #[serde(default, deserialize_with = "concurrency")]
     concurrency: Option<u16>,
-    rpm: Option<NonZeroU32>,
-    tpm: Option<NonZeroU32>,
+    #[serde(default, deserialize_with = "rates")]
+    rpm: Vec<Rate>,
+    #[serde(default, deserialize_with = "rates")]
+    tpm: Vec<Rate>,
     #[serde(default, deserialize_with = "time")]
     hedge: Option<Duration>,
 }
@@ -50,8 +52,8 @@ impl ModelsSection {
             timeout: flags.timeout.or(self.timeout),
             prices: flags.prices.clone().or_else(|| self.prices.clone()),
             concurrency: flags.concurrency.or(self.concurrency),
-            rpm: flags.rpm.or(self.rpm.map(NonZeroU32::get)),
-            tpm: flags.tpm.or(self.tpm.map(NonZeroU32::get)),
+            rpm: if flags.rpm.is_empty() { self.rpm.clone() } else { flags.rpm.clone() },
+            tpm: if flags.tpm.is_empty() { self.tpm.clone() } else { flags.tpm.clone() },
             hedge: flags.hedge.or(self.hedge),
             ..flags.clone()
         }
@@ -86,6 +88,18 @@ fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, 
         .map_err(|error| D::Error::custom(format!("{error}, as in \"30m\"")))
 }
 
+/// One rate for all hosts, or a list of rates as the flags take them.
+fn rates<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Rate>, D::Error> {
+    let rate = |value: toml::Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        parse_rate(&text).map_err(D::Error::custom)
+    };
+    match toml::Value::deserialize(deserializer)? {
+        toml::Value::Array(values) => values.into_iter().map(rate).collect(),
+        value => Ok(vec![rate(value)?]),
+    }
+}
+
 fn concurrency<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
     let count = i64::deserialize(deserializer)?;
     u16::try_from(count)
@@ -102,17 +116,19 @@ mod tests {
     use recoup::models::Cost;
 
     use super::ModelsSection;
-    use crate::args::{JudgeArgs, SpendArgs};
+    use crate::args::{JudgeArgs, Rate, SpendArgs};
 
     #[test]
     fn flags_go_before_the_section() {
-        let text = "judges = [\"openai:a\"]\nmax_cost = 2\nmax_time = \"30m\"\nconcurrency = 4\nrpm = 60\n";
+        let text = "judges = [\"openai:a\"]\nmax_cost = 2\nmax_time = \"30m\"\nconcurrency = 4\nrpm = [60, \"api.openai.com=500\"]\n";
         let section: ModelsSection = toml::from_str(text).unwrap();
         let spend = SpendArgs { concurrency: Some(9), ..SpendArgs::default() };
         let flags = JudgeArgs { spend, ..JudgeArgs::default() };
         let merged = section.judging(&flags);
         assert_eq!(merged.judges, ["openai:a"]);
-        assert_eq!((merged.spend.max_cost, merged.spend.rpm), (Some(Cost::from_usd(2.0)), Some(60)));
+        assert_eq!(merged.spend.max_cost, Some(Cost::from_usd(2.0)));
+        let rate = |host: &str| Rate::of(&merged.spend.rpm, host, host);
+        assert_eq!((rate("api.openai.com"), rate("localhost")), (Some(500), Some(60)));
         assert_eq!(
             (merged.spend.max_time, merged.spend.concurrency),
             (Some(Duration::from_mins(30)), Some(9))
@@ -129,7 +145,8 @@ mod tests {
             ("max_cost = -1", "expected an amount of dollars"),
             ("max_time = \"soon\"", "as in \"30m\""),
             ("concurrency = 0", "from 1 to 1024"),
-            ("rpm = 0", "nonzero"),
+            ("rpm = 0", "expected a whole number from 1"),
+            ("tpm = [\"h=none\"]", "expected a whole number from 1"),
             ("judge = \"openai:a\"", "unknown field `judge`"),
         ] {
             let error = toml::from_str::<ModelsSection>(text).unwrap_err().to_string();

@@ -549,3 +549,60 @@ fn what_each_judge_took_is_said() {
     );
     assert!(bench.snapshot(&["stats"]).contains("S EACH MODEL"));
 }
+
+#[test]
+fn who_answered_in_place_of_a_judge_is_kept_and_said_again() {
+    let server = FaultServer::start(|_, _| {
+        let said = proposal("W10001", 1, "{\"order\":\"W77121\"}").to_string();
+        Fault::Answer(completion(&said, "other-8b", Some((900, 80))))
+    });
+    let bench = Bench::new();
+    bench.write("runs.jsonl", line("a", "W10001", false));
+    bench.output(&["import", "runs.jsonl"]);
+    let model = server.model("claude");
+    for _ in 0..2 {
+        let text = bench.snapshot(&["diagnose", "--judge", &model]);
+        assert!(text.contains("`claude` was asked, and `other-8b` answered"), "{text}");
+    }
+    assert_eq!(server.asked().len(), 1);
+    let shown = bench.json(&["show", &id(&bench, "a"), "--json"], 0);
+    let judging = shown["verdicts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find_map(|verdict| Some(&verdict["content"]["judging"]).filter(|judging| judging.is_object()));
+    assert_eq!(judging.unwrap()["members"][0]["answered_by"], json!(["other-8b"]));
+    let text = bench.snapshot(&["show", &id(&bench, "a")]);
+    assert!(text.contains("claude (`other-8b` answered; step 0)"), "{text}");
+}
+
+#[test]
+fn a_diagnosis_that_was_killed_goes_on_and_pays_for_nothing_twice() {
+    let server = FaultServer::start(|_, asked| {
+        let text = asked.json()["messages"].to_string();
+        let order = text.split("Please refund order ").nth(1).unwrap()[..6].to_owned();
+        let answer = Fault::answer(&proposal(&order, 1, "{\"order\":\"W77121\"}").to_string());
+        Fault::Slow(std::time::Duration::from_millis(30), Box::new(answer))
+    });
+    let bench = Bench::new();
+    let runs: String =
+        (0..40).map(|number| line(&format!("r{number}"), &format!("W{}", 10_001 + number), false)).collect();
+    bench.write("runs.jsonl", runs);
+    bench.output(&["import", "runs.jsonl"]);
+    let model = server.model("toy");
+    let diagnose = ["diagnose", "--json", "--resume", "--judge", &model, "--concurrency", "4"];
+    let mut child = bench.command(&diagnose).stdout(std::process::Stdio::null()).spawn().unwrap();
+    while server.asked().len() < 15 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let before = server.asked().len() as u64;
+    let done = bench.json(&diagnose, 0);
+    assert_eq!((&done["runs"], &done["admitted"]), (&json!(40), &json!(40)), "{done}");
+    // Only what was in flight when it died is asked again.
+    let calls = done["calls"].as_u64().unwrap();
+    assert!(before + calls <= 44, "{before} asked before, {calls} after");
+    assert_eq!(server.asked().len() as u64, before + calls);
+}

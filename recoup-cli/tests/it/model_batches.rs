@@ -193,7 +193,8 @@ fn refusing(refuse: impl Fn(&Value) -> Option<(u16, &'static str)> + Send + Sync
             });
             answers.partition(|line| line["response"]["status_code"] == 200)
         };
-        let file = |lines: Vec<Value>| Fault::Answer(lines.iter().map(|line| format!("{line}\n")).collect());
+        let file =
+            |lines: Vec<Value>| Fault::Answer(lines.iter().map(|line| line.to_string() + "\n").collect());
         let answer = match asked.path.as_str() {
             "/v1/files" => {
                 *lines.lock().unwrap() =

@@ -217,6 +217,25 @@ fn a_key_goes_to_its_host_and_is_never_shown() {
 }
 
 #[test]
+fn a_key_that_names_no_host_goes_to_one_host_only() {
+    let bench = Bench::new();
+    bench.write("runs.jsonl", crate::judges::line("a", "W10001", false));
+    bench.output(&["import", "runs.jsonl"]);
+    let judges = ["--judge", "http://one.invalid/v1#toy", "--judge", "http://two.invalid/v1#toy"];
+    let arguments = [&["diagnose", "--json", "--dry-run"][..], &judges].concat();
+    let ask = |variable: &str| {
+        let mut command = bench.command(&arguments);
+        command.env("RECOUP_API_KEY", "sk-planted-0123456789").env(variable, "sk-planted-9876543210");
+        command.output().unwrap()
+    };
+    let both = ask("UNUSED");
+    let error: Value = serde_json::from_slice(&both.stdout).unwrap();
+    assert_eq!((both.status.code(), &error["error"]["code"]), (Some(2), &"key".into()), "{error}");
+    assert!(error["error"]["hint"].as_str().unwrap().contains("`RECOUP_API_KEY_TWO_INVALID`"), "{error}");
+    assert_eq!(ask("RECOUP_API_KEY_TWO_INVALID").status.code(), Some(0));
+}
+
+#[test]
 fn nothing_is_paid_for_twice_even_after_a_kill() {
     let server =
         FaultServer::start(|_, _| Fault::Slow(Duration::from_millis(30), Box::new(Fault::answer("yes"))));

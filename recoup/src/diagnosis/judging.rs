@@ -215,6 +215,11 @@ impl Writer<'_> {
             Member {
                 model: model.clone(),
                 family: identity.family.clone(),
+                answered_by: if at == 0 {
+                    judged.attempts.iter().filter_map(|tried| tried.answered_by.clone()).collect()
+                } else {
+                    opinion.and_then(|opinion| opinion.answered_by.clone()).into_iter().collect()
+                },
                 node: node.filter(on_branch),
                 word: opinion.map(super::Answered::word),
             }

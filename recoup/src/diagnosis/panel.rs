@@ -55,6 +55,8 @@ pub struct Tried {
     pub reviews: Vec<GateReview>,
     /// What refused it first: a gate and its reason.
     pub refused: Option<(String, String)>,
+    /// The name under which another model than the one asked for answered.
+    pub answered_by: Option<String>,
 }
 
 /// What a member says of a proposal.
@@ -64,6 +66,8 @@ pub struct Answered {
     pub node: Option<usize>,
     /// Its words on M1 to M4.
     pub words: Vec<GateReview>,
+    /// The name under which another model than the one asked for answered.
+    pub answered_by: Option<String>,
 }
 
 impl Answered {
@@ -166,12 +170,12 @@ fn asked(
     proposal: &Proposal,
     cited: &[Citation],
 ) -> Result<(Answered, Spent), ModelError> {
-    let Answer { read, spent, .. } = judge.review(case, proposal, cited)?;
+    let Answer { read, spent, answered_by, .. } = judge.review(case, proposal, cited)?;
     let answered = match read {
-        Ok(opinion) => answered(case, proposal, &opinion),
+        Ok(opinion) => Answered { answered_by, ..answered(case, proposal, &opinion) },
         Err(reason) => {
             let silent = |gate| GateReview { gate, decision: Decision::Abstain, reason: reason.clone() };
-            Answered { node: None, words: SEMANTIC.map(silent).to_vec() }
+            Answered { node: None, words: SEMANTIC.map(silent).to_vec(), answered_by }
         }
     };
     Ok((answered, spent))
@@ -189,12 +193,13 @@ fn answered(case: &Case<'_>, proposal: &Proposal, opinion: &Opinion) -> Answered
         reason: case.redact(&word.reason),
     };
     let node = opinion.decisive_step.and_then(|step| case.position(usize::try_from(step).ok()?));
-    Answered { node, words: opinion.words().into_iter().take(asked).map(word).collect() }
+    let words = opinion.words().into_iter().take(asked).map(word).collect();
+    Answered { node, words, answered_by: None }
 }
 
 /// Puts an answer through the gates.
 fn gated(case: &Case<'_>, run: &Run<'_>, answer: Answer<Proposal>, known: Known<'_>) -> Tried {
-    let Answer { read, text, shown, .. } = answer;
+    let Answer { read, text, shown, answered_by, .. } = answer;
     let proposal = match read {
         Ok(proposal) => proposal,
         Err(reason) => {
@@ -206,6 +211,7 @@ fn gated(case: &Case<'_>, run: &Run<'_>, answer: Answer<Proposal>, known: Known<
                 cited: Vec::new(),
                 reviews: vec![GateReview { gate: "S1", decision: Decision::Reject, reason: reason.clone() }],
                 refused: Some(("S1".to_owned(), reason)),
+                answered_by,
             };
         }
     };
@@ -233,7 +239,7 @@ fn gated(case: &Case<'_>, run: &Run<'_>, answer: Answer<Proposal>, known: Known<
         .map(|review| (review.gate.to_owned(), review.reason.clone()));
     let cited = kept.citations.iter().map(|quote| quote.at.clone()).collect();
     let diagnosis = proposal.decisive_step.is_some().then_some(kept);
-    Tried { text, proposal: Some(proposal), diagnosis, cited, reviews, refused }
+    Tried { text, proposal: Some(proposal), diagnosis, cited, reviews, refused, answered_by }
 }
 
 fn overrule(reviews: &mut [GateReview], gate: &str, decision: Decision, reason: &str) {

@@ -69,6 +69,8 @@ pub struct Answer<T> {
     pub shown: Shown,
     /// What asking took.
     pub spent: Spent,
+    /// The name under which another model than the one asked for answered.
+    pub answered_by: Option<String>,
 }
 
 /// What asking took.

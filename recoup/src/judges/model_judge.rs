@@ -10,7 +10,7 @@ use super::prompts::{DIAGNOSE, Prompt, REVIEW};
 use super::{Answer, Case, Judge, Opinion, Proposal, Refused, Shown, Spent};
 use crate::models::{
     ChatMessage, ChatModel, ChatReply, ChatRequest, ModelError, ModelIdentity, Price, ReplySchema, exchange,
-    shortened, tokens, whole,
+    is_other, shortened, tokens, whole,
 };
 use crate::trajectory::Citation;
 use crate::visible::visible_controls;
@@ -146,6 +146,11 @@ impl<'a> ModelJudge<'a> {
         Self { model, config, room }
     }
 
+    fn answer<T>(&self, read: Result<T, String>, reply: ChatReply, shown: Shown, spent: Spent) -> Answer<T> {
+        let answered_by = is_other(&self.identity().model, &reply.model).then_some(reply.model);
+        Answer { read, text: reply.text, shown, spent, answered_by }
+    }
+
     /// Asks, with half the record where that is more than the model takes.
     fn ask(
         &self,
@@ -188,7 +193,7 @@ impl Judge for ModelJudge<'_> {
     fn propose(&self, case: &Case<'_>, refused: &[Refused]) -> Result<Answer<Proposal>, ModelError> {
         let (reply, shown, spent) = self.ask(|config| config.proposing(case, refused))?;
         let read = whole(&reply).and_then(|()| proposal(&reply.text));
-        Ok(Answer { read, text: reply.text, shown, spent })
+        Ok(self.answer(read, reply, shown, spent))
     }
 
     fn review(
@@ -200,7 +205,7 @@ impl Judge for ModelJudge<'_> {
         let read = |reply: &ChatReply| whole(reply).and_then(|()| opinion(&reply.text));
         let (reply, shown, mut spent) = self.ask(|config| config.reviewing(case, proposal, cited))?;
         let wrong = match read(&reply) {
-            Ok(opinion) => return Ok(Answer { read: Ok(opinion), text: reply.text, shown, spent }),
+            Ok(opinion) => return Ok(self.answer(Ok(opinion), reply, shown, spent)),
             Err(wrong) => wrong,
         };
         let again = self.ask(|config| {
@@ -210,11 +215,9 @@ impl Judge for ModelJudge<'_> {
         match again {
             Ok((reply, shown, more)) => {
                 spent.add(more);
-                Ok(Answer { read: read(&reply), text: reply.text, shown, spent })
+                Ok(self.answer(read(&reply), reply, shown, spent))
             }
-            Err(error) if error.is_context_full() => {
-                Ok(Answer { read: Err(wrong), text: reply.text, shown, spent })
-            }
+            Err(error) if error.is_context_full() => Ok(self.answer(Err(wrong), reply, shown, spent)),
             Err(error) => Err(error),
         }
     }

@@ -23,6 +23,7 @@ pub struct Fitted {
 
 impl ChatRequest {
     /// The question, asked once more after an answer that cannot be read.
+    #[must_use]
     pub fn again(&self, answer: &str, wrong: &str) -> Self {
         let wrong = serde_json::Value::String(visible_controls(shortened(wrong)).into_owned());
         let said = format!(

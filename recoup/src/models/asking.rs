@@ -204,7 +204,7 @@ impl AskedModel {
             Some(cache) => {
                 let _flight = self.shared.flights.enter(key);
                 if let Some(reply) = cache.get(&key, run)? {
-                    ledger.cached(stage, name);
+                    ledger.cached(stage, name, &reply.model);
                     return Ok(reply);
                 }
                 if let Some(deferred) = self.deferred.as_deref().filter(|_| !self.shared.rules.offline) {

@@ -88,17 +88,17 @@ impl Ledger {
             line.prompt_tokens = line.prompt_tokens.saturating_add(answered.usage.prompt);
             line.completion_tokens = line.completion_tokens.saturating_add(answered.usage.completion);
             line.doubtful_usage += u64::from(answered.doubtful);
-            let name = answered.name.to_owned();
-            if is_other(model, &name) && !line.answered_by.contains(&name) {
-                line.answered_by.push(name);
-            }
+            note_name(line, model, answered.name);
             tally.milliseconds.push(u32::try_from(answered.took.as_millis()).unwrap_or(u32::MAX));
             add(&mut tally.cost, answered.cost);
         });
     }
 
-    pub(super) fn cached(&self, stage: &str, model: &str) {
-        self.note(stage, model, |tally| tally.line.cached += 1);
+    pub(super) fn cached(&self, stage: &str, model: &str, name: &str) {
+        self.note(stage, model, |tally| {
+            tally.line.cached += 1;
+            note_name(&mut tally.line, model, name);
+        });
     }
 
     pub(super) fn failed(&self, stage: &str, model: &str) {
@@ -155,9 +155,15 @@ fn add(sum: &mut Option<Cost>, cost: Option<Cost>) {
     }
 }
 
+fn note_name(line: &mut LedgerLine, asked: &str, name: &str) {
+    if is_other(asked, name) && line.answered_by.iter().all(|known| known != name) {
+        line.answered_by.push(name.to_owned());
+    }
+}
+
 /// Whether a name is another model's: a version after the name that was asked for, or a path before it, is
 /// the same model.
-fn is_other(asked: &str, answered: &str) -> bool {
+pub(crate) fn is_other(asked: &str, answered: &str) -> bool {
     !answered.is_empty() && !answered.to_lowercase().contains(&asked.to_lowercase())
 }
 
@@ -211,7 +217,7 @@ mod tests {
             };
             ledger.answered("diagnose", "gpt-4o", &answered);
         }
-        ledger.cached("diagnose", "gpt-4o");
+        ledger.cached("diagnose", "gpt-4o", "other");
         ledger.accepted("diagnose", "gpt-4o", 4);
         let lines = ledger.lines();
         let line = &lines[0];

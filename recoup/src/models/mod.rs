@@ -56,6 +56,7 @@ pub use self::estimate::Estimate;
 pub use self::family::family_of;
 #[cfg(feature = "models")]
 pub use self::http::{Client, http_client};
+pub(crate) use self::ledger::is_other;
 pub use self::ledger::{Latency, Ledger, LedgerLine};
 pub use self::message::{
     ChatMessage, ChatReply, ChatRequest, Finish, Logprobs, ModelCall, ReplySchema, TokenLogprob, Usage,

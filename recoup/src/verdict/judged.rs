@@ -1,6 +1,8 @@
 //! What judges decide beside a diagnosis: answers that were not admitted, the panel's protocol, and what
 //! people say when they look at the run alone.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Decision, Diagnosis};
@@ -65,6 +67,9 @@ pub struct Member {
     pub model: String,
     /// Family of the model.
     pub family: String,
+    /// Names under which other models than it answered.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub answered_by: BTreeSet<String>,
     /// Position of the node that it holds for decisive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<usize>,
