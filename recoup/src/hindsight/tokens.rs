@@ -20,9 +20,10 @@ pub(super) struct Token {
 static PLAIN: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| include_str!("plain_words.txt").split_whitespace().collect());
 
-/// Those of them that say what is left out, added, compared with, or waited for: they turn a request into another one.
-static TURNING: LazyLock<BTreeSet<&'static str>> =
-    LazyLock::new(|| include_str!("turning_words.txt").split_whitespace().collect());
+/// The few of them that cannot turn a request into another one, however they are put together: no word of exclusion,
+/// addition, comparison, number, time or condition.
+static ASKING: LazyLock<BTreeSet<&'static str>> =
+    LazyLock::new(|| include_str!("asking_words.txt").split_whitespace().collect());
 
 /// Punctuation around a token that is no part of it.
 const AROUND: &[char] = &[
@@ -93,8 +94,8 @@ pub(super) fn offered(text: &str) -> BTreeSet<String> {
 
 /// The words of a text by their stems, those left out that change nothing of what is asked.
 pub(super) fn stems(text: &str) -> BTreeSet<String> {
-    let counts = |word: &String| !is_plain(word) || TURNING.contains(word.as_str());
-    words(text).filter(counts).map(|word| stem(&word)).collect()
+    let said = words(text).filter(|word| !ASKING.contains(word.strip_suffix("'s").unwrap_or(word)));
+    said.map(|word| stem(&word)).collect()
 }
 
 /// The words of a text in lower case: runs of letters, of two at least.

@@ -7,7 +7,7 @@ use recoup::hindsight::facts::{Fact, FactKind, Facts};
 use recoup::trajectory::Trajectory;
 
 use super::adversary::{Dice, Draft, asked, done, is_exact, was_done};
-use super::mutations::{conditioned, inverted, swapped, widened};
+use super::mutations::{conditioned, crossed, denied, inverted, swapped, widened};
 
 /// What a family has to work with.
 pub(super) struct Scene<'s, 'e, 'a> {
@@ -37,9 +37,11 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { name: "any run", make: any_run },
     Family { name: "swapped", make: swapped },
     Family { name: "inverted", make: inverted },
-    // Written after the gates were frozen for the last time.
     Family { name: "widened", make: widened },
     Family { name: "conditioned", make: conditioned },
+    // Written after the gates were frozen for the last time.
+    Family { name: "denied", make: denied },
+    Family { name: "crossed", make: crossed },
 ];
 
 impl Family {

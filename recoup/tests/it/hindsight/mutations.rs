@@ -5,10 +5,15 @@
 //! * `inverted`: a true goal with its outcome turned around: what was done is to be undone, what is so is asked for as
 //!   not so, an amount comes in another unit.
 //!
-//! Words that turn a request around count since then, and the gates were frozen again before these:
+//! Words of exclusion, addition, comparison and time count since then:
 //!
 //! * `widened`: a true goal that asks for more than was done: for others too, more often, in full.
 //! * `conditioned`: a true goal that was to be done only in some case or at some time.
+//!
+//! All words count since then but a few of asking:
+//!
+//! * `denied`: a true goal turned around by a word that the run has shown somewhere, and that is cited from there.
+//! * `crossed`: the value of one member of a record asked for under the name of another, each cited from its own place.
 
 use super::adversary::{Dice, Draft, asked, done, was_done};
 use super::families::{Scene, is_said};
@@ -141,4 +146,39 @@ fn changed(changes: &[(&str, &str)], scene: &mut Scene<'_, '_, '_>, dice: &mut D
         draft.claims.extend(claims);
     }
     Some(draft)
+}
+
+/// Words of denial that observations hold now and then.
+const DENIALS: &[&str] =
+    &["not", "no", "none", "never", "without", "false", "failed", "cancelled", "closed", "denied"];
+
+/// A true goal with a word of denial that some fact holds.
+pub(super) fn denied(scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option<Draft> {
+    let mut draft = if dice.below(2) == 0 {
+        asked(scene.facts, dice)?
+    } else {
+        done(scene.episode, scene.facts, dice)?.0
+    };
+    let word = *dice.pick(DENIALS)?;
+    let last = scene.episode.exchanges.len().saturating_sub(1);
+    let fact = scene.facts.cite_by(word, last)?;
+    let places = [(": is it ", format!(": is it {word} ")), ("Please ", format!("Please {word} "))];
+    let (from, to) = places.into_iter().find(|(from, _)| draft.goal.contains(from))?;
+    draft.goal = draft.goal.replacen(from, &to, 1);
+    draft.claims.push(recoup::hindsight::proposal::Claim { text: word.to_owned(), facts: vec![fact] });
+    Some(draft)
+}
+
+/// A record's value under the name of another of its members.
+pub(super) fn crossed(scene: &mut Scene<'_, '_, '_>, dice: &mut Dice) -> Option<Draft> {
+    let (one, other) = (asked(scene.facts, dice)?, asked(scene.facts, dice)?);
+    let (key, other_key) = (one.claims.last()?.clone(), other.claims.last()?.clone());
+    let crossed = one.goal.replacen(&key.text, &other_key.text, 1);
+    if one.named.first()?.0 != other.named.first()?.0 || key.text == other_key.text {
+        return None;
+    }
+    let mut draft = one;
+    draft.goal = crossed;
+    *draft.claims.last_mut()? = other_key;
+    (!is_said(scene.facts, &draft)).then_some(draft)
 }
