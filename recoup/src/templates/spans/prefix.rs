@@ -36,8 +36,9 @@ pub(crate) fn by_prefix(
     }
     let ends = format.tokenizer().specials(text, start..end).filter(|(_, id)| format.ends_turn(*id));
     let Some(core_end) = ends.last().map(|(range, _)| range.end) else { return Ok(None) };
-    // What a message writes behind the end of its turn would be left out.
-    if !text.get(core_end..end).is_some_and(|rest| rest.trim().is_empty()) {
+    // Where the template does not say what is generated, what it writes behind the end of the turn would be left out.
+    let is_end = |rest: &str| format.marks_generation() || rest.trim().is_empty();
+    if !text.get(core_end..end).is_some_and(is_end) {
         return Ok(None);
     }
     let outer_start = bare.filter(|bare| *bare <= start).unwrap_or(start);
