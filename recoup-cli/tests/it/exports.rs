@@ -150,7 +150,7 @@ fn what_was_written_is_checked() {
 fn what_cannot_be_exported_is_named() {
     let bench = imported(&[calling("a", true, "{}", "one")]);
     insta::assert_snapshot!(bench.snapshot(&["export", "succes_sft", "--format", "trl", "--out", "o"]));
-    insta::assert_snapshot!(bench.snapshot(&["export", "success_sft", "--format", "atif", "--out", "o"]));
+    insta::assert_snapshot!(bench.snapshot(&["export", "--format", "atif", "--check", "--out", "o"]));
     insta::assert_snapshot!(bench.snapshot(&[
         "export",
         "success_sft",
@@ -190,6 +190,23 @@ fn results_name_the_calls_that_they_answer() {
     assert_eq!([&calls[0]["id"], &calls[1]["id"]], ["call_1", "call_2"]);
     let result = |index: usize| [&row["messages"][index]["tool_call_id"], &row["messages"][index]["content"]];
     assert_eq!([result(3), result(4)], [["call_2", "second"], ["call_1", "first"]]);
+}
+
+#[test]
+fn whole_runs_of_a_view_are_those_that_it_learns_from() {
+    let bench = imported(&[calling("a", true, "{}", "one"), calling("b", false, "{}", "two")]);
+    let written = |words: &[&str]| {
+        let words = [&["export", "--format", "atif", "--out", "o", "--json"], words].concat();
+        bench.json(&words, 0)["written"].clone()
+    };
+    assert_eq!((written(&["success_sft"]), written(&[])), (json!(1), json!(2)));
+}
+
+#[test]
+fn a_preview_of_text_marks_what_is_learned() {
+    let bench = imported(&[calling("a", true, r#"{"id": "a"}"#, "one")]);
+    let words = ["export", "success_sft", "--format", "openai", "--out", "o", "--preview", "1"];
+    insta::assert_snapshot!(bench.snapshot(&words));
 }
 
 #[test]
