@@ -26,6 +26,14 @@ class Ran:
         return sorted(folder.rglob("*.atif.json"))
 
 
+@dataclass
+class Project:
+    """A project to export from."""
+
+    binary: str
+    project: Path
+
+
 def call(binary, *words):
     """Runs the program; returns the last line of its standard output."""
     done = subprocess.run([binary, *map(os.fspath, words)], capture_output=True, text=True, check=False)
@@ -50,6 +58,17 @@ def binary():
     if not path:
         pytest.fail("set RECOUP_BIN to the program, for instance target/release/recoup")
     return os.path.abspath(path)
+
+
+@pytest.fixture(scope="session")
+def repaired(binary, tmp_path_factory):
+    """A project of failed runs in a bundled environment, some of them with a better step that passed when it was played."""
+    project = tmp_path_factory.mktemp("repaired") / "project"
+    call(binary, "collect", "--env", "quest", "--policy", "weak:wrong-variant@0.9", "--tasks", "16", "--seed", "7",
+         "--project", project)
+    call(binary, "diagnose", "--project", project)
+    call(binary, "replay", "--candidate", "expert", "--continuations", "3", "--project", project)
+    return Project(binary, project)
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,18 @@ def exported(ran, tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="module")
+def preferred(repaired, tmp_path_factory):
+    """Format to folder and the one manifest of its preferences. They have tools."""
+    out = {}
+    for form in ["openai", "llamafactory", "axolotl", "tinker"]:
+        folder = tmp_path_factory.mktemp(form)
+        call(repaired.binary, "export", "preference", "--format", form, "--out", folder, "--project", repaired.project,
+             "--check", "--json")
+        out[form] = folder, {"preference": json.loads((folder / "preference.manifest.json").read_text())}
+    return out
+
+
 def rows(exported, form):
     """Every row of a format's files of lines, with its manifest."""
     folder, manifests = exported[form]
@@ -122,6 +134,30 @@ def test_axolotl_finds_a_mask_on_every_answer(exported):
             if message["role"] == "assistant":
                 learned.append(message["train"])
         assert any(learned)
+
+
+def test_preferences_are_one_state_and_two_answers(preferred):
+    """OpenAI's and LLaMA-Factory's forms have a place for tools; axolotl's and tinker's would lose them."""
+    seen = 0
+    for _, row in rows(preferred, "openai"):
+        seen += 1
+        assert row.keys() == {"input", "preferred_output", "non_preferred_output"}
+        assert row["input"].keys() == {"messages", "tools"} and row["input"]["messages"][-1]["role"] != "assistant"
+        better, worse = row["preferred_output"], row["non_preferred_output"]
+        assert better != worse
+        for [answer] in [better, worse]:
+            assert answer["role"] == "assistant" and answer.keys() <= {"role", "content", "tool_calls"}
+    assert seen
+    listed = json.loads((preferred["llamafactory"][0] / "dataset_info.json").read_text())["preference"]
+    assert listed["ranking"] is True
+    for _, row in rows(preferred, "llamafactory"):
+        assert len(row["conversations"]) % 2 == 1 and row["chosen"] != row["rejected"]
+        assert {row["chosen"]["from"], row["rejected"]["from"]} <= {"gpt", "function_call"}
+        seen -= 1
+    assert not seen
+    for form in ["axolotl", "tinker"]:
+        manifest = preferred[form][1]["preference"]
+        assert not manifest["rows"] and manifest["refused"].keys() == {"tools-in-a-preference"}
 
 
 def test_tinker_says_of_every_message_whether_it_is_trained(exported):

@@ -3,8 +3,6 @@
 import copy
 import json
 import os
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from conftest import call
@@ -65,14 +63,6 @@ def exported(ran, tmp_path, view, *words):
     return datasets.load_dataset("json", data_files=path, split="train", cache_dir=str(tmp_path / "cache")), manifest
 
 
-@dataclass
-class Project:
-    """A project to export from."""
-
-    binary: str
-    project: Path
-
-
 class Seen:
     """Keeps the labels of every batch that the trainer computes a loss of."""
 
@@ -121,17 +111,6 @@ def test_token_rows_are_learned_as_labelled(ran, tokenizer, model, tmp_path):
     trainer.train()
     labelled = [[label for label in row["labels"] if label != -100] for row in rows]
     assert len(seen.learned) == 2 and all(learned in labelled for learned in seen.learned)
-
-
-@pytest.fixture(scope="module")
-def repaired(binary, tmp_path_factory):
-    """A project of failed runs in a bundled environment, some of them with a better step that passed when it was played."""
-    project = tmp_path_factory.mktemp("repaired") / "project"
-    call(binary, "collect", "--env", "quest", "--policy", "weak:wrong-variant@0.9", "--tasks", "16", "--seed", "7",
-         "--project", project)
-    call(binary, "diagnose", "--project", project)
-    call(binary, "replay", "--candidate", "expert", "--continuations", "3", "--project", project)
-    return Project(binary, project)
 
 
 def test_preferences_are_compared_at_their_decision(repaired, tokenizer, model, tmp_path):

@@ -107,13 +107,13 @@ pub(crate) struct AskArgs {
     pub spend: SpendArgs,
 }
 
-/// The model that tokenized rows are for.
+/// The model that rows are made or proved for.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// Folder with tokenizer.json, tokenizer_config.json and chat_template.jinja, for tokenized rows
+    /// Folder of a model (tokenizer.json, tokenizer_config.json, chat_template.jinja): every row's mask is proved for it
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
-    /// Chat template to use in place of the model's own
+    /// Chat template to use in place of the model's own, or with the tokenizer.json beside it
     #[arg(long, value_name = "FILE")]
     pub template: Option<PathBuf>,
     /// Tokenizer to use in place of the model's own
@@ -131,4 +131,13 @@ pub(crate) struct ModelArgs {
     /// Show the first rows of each file, with what is learned highlighted
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub preview: usize,
+}
+
+impl ModelArgs {
+    /// Whether anything is said of a model.
+    pub(crate) fn is_used(&self) -> bool {
+        let Self { model, template, tokenizer, date, max_tokens, strict, preview: _ } = self;
+        let files = [model, template, tokenizer].into_iter().any(Option::is_some);
+        files || date.is_some() || max_tokens.is_some() || *strict
+    }
 }

@@ -1,4 +1,4 @@
-//! The model that tokenized rows are for, read from its files.
+//! The model that rows are made or proved for, read from its files.
 
 use std::fs;
 use std::io::Read as _;
@@ -15,9 +15,12 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Reads the files that the flags name.
 pub(super) fn read(flags: &ModelArgs) -> Result<ChatFormat, Failure> {
     let of_model = |name: &str| flags.model.as_ref().map(|folder| folder.join(name));
-    let Some(tokenizer) = flags.tokenizer.clone().or_else(|| of_model("tokenizer.json")) else {
-        return Err(Failure::user("tokenized rows are made for a model, and none is named").hint(
-            "`--model DIR` names its folder; `--template FILE` and `--tokenizer FILE` name single files",
+    let beside_template = || flags.template.as_ref().map(|path| path.with_file_name("tokenizer.json"));
+    let tokenizer = flags.tokenizer.clone().or_else(|| of_model("tokenizer.json")).or_else(beside_template);
+    let Some(tokenizer) = tokenizer else {
+        return Err(Failure::user("rows are made or proved for a model, and none is named").hint(
+            "`--model DIR` names its folder; `--template FILE` names its template, with tokenizer.json beside it \
+             unless `--tokenizer FILE` says where",
         ));
     };
     let optional = |path: Option<PathBuf>| match path {

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use recoup::answers::{Exported, ExportedRows};
 use recoup::exporters::trl_tokenized::{self, TrlTokenized};
-use recoup::exporters::{ExportOptions, Exporter, Manifest, Training, atif, check, exporter};
+use recoup::exporters::{ExportOptions, Manifest, Prover, Training, atif, check, exporter};
 use recoup::id::TrajectoryId;
-use recoup::pipeline::{ContentSettings, export_atif, export_rows};
+use recoup::pipeline::{ContentSettings, export_atif, export_rows, runs_of_views};
 use recoup::store::{Filter, Page, Store};
 use recoup::views::{VIEWS, View, usual};
 
@@ -18,25 +18,21 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
 
-/// Writes runs into a folder.
+/// Writes runs into a folder, or the rows that views make of them.
 pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let is_whole = flags.format == atif::FORMAT;
     let (views, words) = views_and_ids(&flags.words)?;
-    if is_whole && (!views.is_empty() || flags.check || flags.resample) {
-        return Err(Failure::user("`--format atif` writes whole runs, not the rows of a view")
-            .hint("leave out the view, `--check` and `--resample`"));
+    let is_about_rows = flags.check || flags.resample || flags.model.preview > 0 || flags.model.is_used();
+    if is_whole && is_about_rows {
+        return Err(Failure::user("`--format atif` writes whole runs, not rows")
+            .hint("leave out `--check`, `--resample`, `--preview` and what is said of a model"));
     }
     if flags.no_redact && !is_whole {
         return Err(Failure::user(format!("`--no-redact` is not for `--format {}`", flags.format))
             .hint("training rows leave redacted or not at all"));
     }
-    let names_a_model = [&flags.model.model, &flags.model.template, &flags.model.tokenizer];
-    let names_a_model = names_a_model.into_iter().any(Option::is_some);
-    let tokenized = match flags.format.as_str() {
-        trl_tokenized::FORMAT => Some(TrlTokenized::new(chat_format::read(&flags.model)?)),
-        "trl" if names_a_model => Some(TrlTokenized::new(chat_format::read(&flags.model)?)),
-        _ => None,
-    };
+    let needs_a_model = flags.format == trl_tokenized::FORMAT || flags.model.is_used();
+    let model = needs_a_model.then(|| chat_format::read(&flags.model)).transpose()?.map(TrlTokenized::new);
     let store = project::open(settings)?;
     let ids = if words.is_empty() {
         let filter = Filter {
@@ -48,12 +44,28 @@ pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) 
     } else {
         project::resolve(&store, &words)?
     };
-    if is_whole {
-        whole_runs(&store, &ids, flags, settings, printer)
-    } else {
-        let views = if views.is_empty() { usual().collect() } else { views };
-        rows(&store, &ids, &views, tokenized.as_ref(), flags, settings, printer)
+    let content = ContentSettings { selection: settings.selection(&flags.selection)?, ..settings.content() };
+    let job = Job { store: &store, flags, settings, content, printer };
+    match (is_whole, views.is_empty()) {
+        (true, true) => job.whole_runs(&ids),
+        (true, false) => {
+            let mut progress = printer.progress();
+            let ids = runs_of_views(&store, &ids, &views, settings.threads, &job.content, &mut progress)?;
+            progress.finish();
+            job.whole_runs(&ids)
+        }
+        (false, true) => job.rows(&ids, &usual().collect::<Vec<_>>(), model.as_ref()),
+        (false, false) => job.rows(&ids, &views, model.as_ref()),
     }
+}
+
+/// An export: from where, how, and whom to tell.
+struct Job<'a> {
+    store: &'a Store,
+    flags: &'a ExportArgs,
+    settings: &'a Settings,
+    content: ContentSettings,
+    printer: Printer,
 }
 
 /// The views among what was typed, and the rest, which must look like ids.
@@ -75,68 +87,80 @@ fn views_and_ids(words: &[String]) -> Result<(Vec<&'static dyn View>, Vec<String
     Ok((views, ids))
 }
 
-fn whole_runs(
-    store: &Store,
-    ids: &[TrajectoryId],
-    flags: &ExportArgs,
-    settings: &Settings,
-    printer: Printer,
-) -> Result<Ended, Failure> {
-    let mut progress = printer.progress();
-    let provenance = project::provenance(store, &settings.content());
-    let export = export_atif(store, ids, &flags.out, !flags.no_redact, provenance, &mut progress)?;
-    progress.finish();
-    if printer.is_json() {
-        let answer = Exported { export: &export, out: &shown(&flags.out) };
-        printer.json(&project::answer(store, settings, answer));
-    } else {
-        printer.line(format_args!("wrote {} files to {}", export.written, flags.out.display()));
-        for lost in &export.losses {
-            printer.note(format_args!("  {} × `{}`: {}", lost.count, lost.field, lost.reason));
+impl Job<'_> {
+    fn whole_runs(&self, ids: &[TrajectoryId]) -> Result<Ended, Failure> {
+        let Self { store, flags, settings, content, printer } = self;
+        let mut progress = printer.progress();
+        let provenance = project::provenance(store, content);
+        let export = export_atif(store, ids, &flags.out, !flags.no_redact, provenance, &mut progress)?;
+        progress.finish();
+        if printer.is_json() {
+            let answer = Exported { export: &export, out: &shown(&flags.out) };
+            printer.json(&project::answer(store, settings, answer));
+        } else {
+            printer.line(format_args!("wrote {} files to {}", export.written, flags.out.display()));
+            for lost in &export.losses {
+                printer.note(format_args!("  {} × `{}`: {}", lost.count, lost.field, lost.reason));
+            }
         }
+        for refused in &export.refused {
+            printer.warn(format_args!("{} was not written: {}", refused.id, refused.reason));
+        }
+        Ok(if export.refused.is_empty() { Ended::Done } else { Ended::Partly })
     }
-    for refused in &export.refused {
-        printer.warn(format_args!("{} was not written: {}", refused.id, refused.reason));
+
+    fn rows(
+        &self,
+        ids: &[TrajectoryId],
+        views: &[&'static dyn View],
+        model: Option<&TrlTokenized>,
+    ) -> Result<Ended, Failure> {
+        let Self { store, flags, settings, content, printer } = self;
+        let wanted = views.iter().map(|view| training(*view, model, flags)).collect::<Result<Vec<_>, _>>()?;
+        let mut progress = printer.progress();
+        let written = export_rows(store, ids, &wanted, &flags.out, settings.threads, content, &mut progress)?;
+        progress.finish();
+        say_left_out(&content.selection, written.iter().map(|(manifest, _)| &manifest.excluded), *printer);
+        for ((manifest, previews), training) in written.iter().zip(&wanted) {
+            if flags.check {
+                check(&flags.out, manifest, training.exporter)
+                    .map_err(|error| Failure::machine("the export is not as it should be", &error))?;
+            }
+            say(manifest, flags, *printer);
+            if printer.is_json() {
+                continue;
+            }
+            match model.filter(|_| training.exporter.format() == trl_tokenized::FORMAT) {
+                Some(model) => {
+                    let path = flags.out.join(training.exporter.file(&manifest.view));
+                    preview::rows(&path, model.format(), flags.model.preview, *printer)?;
+                }
+                None => preview::examples(previews, *printer),
+            }
+        }
+        Ok(Ended::Done)
     }
-    Ok(if export.refused.is_empty() { Ended::Done } else { Ended::Partly })
 }
 
-fn rows(
-    store: &Store,
-    ids: &[TrajectoryId],
-    views: &[&'static dyn View],
-    tokenized: Option<&TrlTokenized>,
+/// How a view is written: as tokens of the model where the format has a form for them, else as text that is proved for
+/// the model, where one is named.
+fn training<'a>(
+    view: &'static dyn View,
+    model: Option<&'a TrlTokenized>,
     flags: &ExportArgs,
-    settings: &Settings,
-    printer: Printer,
-) -> Result<Ended, Failure> {
-    let options = ExportOptions { resample: flags.resample };
-    let mut wanted = Vec::new();
-    for view in views {
-        let made = tokenized.map(|exporter| exporter as &dyn Exporter);
-        let exporter = made.or_else(|| exporter(&flags.format, *view));
-        let exporter = exporter.ok_or_else(|| Failure::user("no such format"))?;
-        wanted.push(Training { view: *view, exporter, options });
+) -> Result<Training<'a>, Failure> {
+    let mut options = ExportOptions { resample: flags.resample, previews: flags.model.preview, prover: None };
+    let is_tokens = match flags.format.as_str() {
+        trl_tokenized::FORMAT => true,
+        "trl" => TrlTokenized::carries(view.objective()),
+        _ => false,
+    };
+    if let Some(model) = model.filter(|_| is_tokens) {
+        return Ok(Training { view, exporter: model, options });
     }
-    let mut progress = printer.progress();
-    let threads = settings.threads;
-    let selection = settings.selection(&flags.selection)?;
-    let content = ContentSettings { selection, ..settings.content() };
-    let manifests = export_rows(store, ids, &wanted, &flags.out, threads, &content, &mut progress)?;
-    progress.finish();
-    say_left_out(&content.selection, manifests.iter().map(|manifest| &manifest.excluded), printer);
-    for (manifest, training) in manifests.iter().zip(&wanted) {
-        if flags.check {
-            check(&flags.out, manifest, training.exporter)
-                .map_err(|error| Failure::machine("the export is not as it should be", &error))?;
-        }
-        say(manifest, flags, printer);
-        if let Some(tokenized) = tokenized.filter(|_| !printer.is_json()) {
-            let path = flags.out.join(training.exporter.file(&manifest.view));
-            preview::rows(&path, tokenized.format(), flags.model.preview, printer)?;
-        }
-    }
-    Ok(Ended::Done)
+    options.prover = model.map(|model| model as &dyn Prover);
+    let exporter = exporter(&flags.format, view).ok_or_else(|| Failure::user("no such format"))?;
+    Ok(Training { view, exporter, options })
 }
 
 fn say(manifest: &Manifest, flags: &ExportArgs, printer: Printer) {

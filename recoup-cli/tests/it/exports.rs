@@ -118,17 +118,15 @@ fn rows_are_counted_out_with_their_reasons() {
         secret,
     ]);
     let refused = |format| exported(&bench, format, &[])["refused"].clone();
-    assert_eq!(
-        refused("trl"),
-        json!({ "arguments-are-not-an-object": 1, "arguments-are-not-json": 1, "tool-without-schema": 1 })
-    );
-    assert_eq!(
-        refused("openai"),
-        json!({
-            "arguments-are-not-an-object": 1, "arguments-are-not-json": 1, "colliding-call-ids": 1,
-            "tool-without-schema": 1,
-        })
-    );
+    for format in ["trl", "openai", "llamafactory"] {
+        assert_eq!(
+            refused(format),
+            json!({
+                "arguments-are-not-an-object": 1, "arguments-are-not-json": 1, "colliding-call-ids": 1,
+                "tool-without-schema": 1,
+            })
+        );
+    }
     assert_eq!(exported(&bench, "parquet", &[])["rows"], 5, "what is not JSON is text there");
     let text = std::fs::read_to_string(bench.path("trl/success_sft.jsonl")).unwrap();
     assert!(text.contains("mail <EMAIL_1>") && !text.contains("AKIAIOSFODNN7EXAMPLE"), "{text}");
@@ -152,7 +150,7 @@ fn what_was_written_is_checked() {
 fn what_cannot_be_exported_is_named() {
     let bench = imported(&[calling("a", true, "{}", "one")]);
     insta::assert_snapshot!(bench.snapshot(&["export", "succes_sft", "--format", "trl", "--out", "o"]));
-    insta::assert_snapshot!(bench.snapshot(&["export", "success_sft", "--format", "atif", "--out", "o"]));
+    insta::assert_snapshot!(bench.snapshot(&["export", "--format", "atif", "--check", "--out", "o"]));
     insta::assert_snapshot!(bench.snapshot(&[
         "export",
         "success_sft",
@@ -173,6 +171,42 @@ fn what_cannot_be_exported_is_named() {
         "--weight"
     ]));
     assert!(!bench.path("o").exists());
+}
+
+#[test]
+fn results_name_the_calls_that_they_answer() {
+    let mut run = calling("a", true, r#"{"id": "a"}"#, "first");
+    let messages = run["messages"].as_array_mut().unwrap();
+    let mut other = messages[2]["tool_calls"][0].clone();
+    other["id"] = json!("c2");
+    messages[2]["tool_calls"].as_array_mut().unwrap().push(other);
+    // The later call is answered first.
+    messages.insert(3, json!({ "role": "tool", "tool_call_id": "c2", "content": "second" }));
+    let bench = imported(&[run]);
+    exported(&bench, "trl", &[]);
+    let row = std::fs::read_to_string(bench.path("trl/success_sft.jsonl")).unwrap();
+    let row: Value = serde_json::from_str(row.trim_end()).unwrap();
+    let calls = row["messages"][2]["tool_calls"].as_array().unwrap();
+    assert_eq!([&calls[0]["id"], &calls[1]["id"]], ["call_1", "call_2"]);
+    let result = |index: usize| [&row["messages"][index]["tool_call_id"], &row["messages"][index]["content"]];
+    assert_eq!([result(3), result(4)], [["call_2", "second"], ["call_1", "first"]]);
+}
+
+#[test]
+fn whole_runs_of_a_view_are_those_that_it_learns_from() {
+    let bench = imported(&[calling("a", true, "{}", "one"), calling("b", false, "{}", "two")]);
+    let written = |words: &[&str]| {
+        let words = [&["export", "--format", "atif", "--out", "o", "--json"], words].concat();
+        bench.json(&words, 0)["written"].clone()
+    };
+    assert_eq!((written(&["success_sft"]), written(&[])), (json!(1), json!(2)));
+}
+
+#[test]
+fn a_preview_of_text_marks_what_is_learned() {
+    let bench = imported(&[calling("a", true, r#"{"id": "a"}"#, "one")]);
+    let words = ["export", "success_sft", "--format", "openai", "--out", "o", "--preview", "1"];
+    insta::assert_snapshot!(bench.snapshot(&words));
 }
 
 #[test]

@@ -79,6 +79,10 @@ fn a_model_that_cannot_be_used_says_why_and_what_to_do() {
         ("endless", endless),
         ("refusing", "{{ raise_exception('only Latin') }}"),
         ("dated", "{{ strftime_now('%Y') }}"),
+        (
+            "swelling",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(40) %}{% set ns.x = ns.x + ns.x %}{% endfor %}x",
+        ),
         ("another", &template.replace("<|im_end|>", "<|eot_id|>")),
     ] {
         bench.write(&format!("{name}.jinja"), source);
@@ -93,6 +97,46 @@ fn a_model_that_cannot_be_used_says_why_and_what_to_do() {
     said.push(bench.snapshot(&EXPORT));
     said.push(bench.snapshot(&[&EXPORT[..3], &["--out", "rows"]].concat()));
     insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn a_template_finds_the_tokenizer_beside_it() {
+    let bench = one();
+    let (rows, _) = exported(&bench, &[]);
+    let export = ["export", "--format", "trl-tokenized", "--out", "other", "--json"];
+    bench.json(&[&export[..], &["--template", "model/chat_template.jinja"]].concat(), 0);
+    let text = std::fs::read_to_string(bench.path("other/success_sft.jsonl")).unwrap();
+    assert_eq!(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>(), rows);
+}
+
+#[test]
+fn rows_of_text_are_proved_for_a_model_too() {
+    let bench = project(&[
+        chat_line("one", "sum", Some(true), "hi"),
+        chat_line("two", "sum", Some(true), &"long ".repeat(500)),
+    ]);
+    let (_, tokens) = exported(&bench, &[]);
+    for format in ["openai", "trl-messages", "parquet"] {
+        let export = ["export", "success_sft", "--format", format, "--out", format, "--check", "--json"];
+        let answer = bench.json(&[&export[..], &["--model", "model"]].concat(), 0);
+        let expected = json!({"longer-than-the-context": 1});
+        assert_eq!((&answer["rows"], &answer["refused"]), (&json!(1), &expected), "{format}");
+        assert_eq!(
+            (&answer["tokens"], answer["trained_tokens"].as_u64()),
+            (&tokens["tokens"]["tokens"], Some(2))
+        );
+    }
+    // What TRL compares or labels goes out as text.
+    for (view, format) in
+        [("preference", "trl-preference"), ("kto", "trl-kto"), ("success_sft", "trl-tokenized")]
+    {
+        let answer = bench
+            .json(&["export", view, "--format", "trl", "--model", "model", "--out", "rows", "--json"], 0);
+        assert_eq!(answer["format"], format);
+    }
+    // A limit without a model has no tokens to count.
+    let limit = ["export", "--format", "openai", "--max-tokens", "9", "--out", "rows"];
+    insta::assert_snapshot!(bench.snapshot(&limit));
 }
 
 #[test]

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::chat::{Style, chat_messages, shapes, styled_messages, tools_text};
+use super::chat::{chat_messages, chat_messages_with_text, shapes, tools_text};
 use super::learned::{Learned, learned};
-use super::shape::{Shape, key, optional};
+use super::shape::{Shape, key};
 use super::trl::with;
 use super::trl_preference::require_pair;
 use super::{Exporter, Refusal};
@@ -20,8 +20,6 @@ use crate::views::{Example, Objective};
 
 /// See the module.
 pub(super) struct Axolotl;
-
-const STYLE: Style = Style { arguments_as_text: true, call_ids: false };
 
 const PART: Shape = Shape::Object(&[
     key("type", Shape::Word(&["text"])),
@@ -32,11 +30,9 @@ const MESSAGE: Shape = Shape::Object(&[
     shapes::ROLE,
     key("content", Shape::Either(&[Shape::Text, Shape::List(&PART)])),
     shapes::NAME,
+    shapes::TOOL_CALL_ID,
     shapes::REASONING,
-    optional(
-        "tool_calls",
-        Shape::List(&Shape::Object(&[key("type", Shape::Word(&["function"])), shapes::FUNCTION_AS_TEXT])),
-    ),
+    shapes::CALLS_WITH_TEXT,
     shapes::TRAIN,
 ]);
 const PLAIN: Shape = Shape::Object(&[shapes::ROLE, shapes::CONTENT]);
@@ -76,7 +72,7 @@ impl Exporter for Axolotl {
     }
 
     fn row(&self, example: &Example) -> Result<Value, Refusal> {
-        let mut messages = styled_messages(example, STYLE)?;
+        let mut messages = chat_messages_with_text(example)?;
         let learned = learned(example, &messages);
         for (message, learned) in messages.iter_mut().zip(learned) {
             match learned {

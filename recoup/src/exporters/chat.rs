@@ -1,5 +1,8 @@
 //! Chat messages in the form that chat templates read: roles system, user, assistant and tool,
 //! content a string, a call's arguments an object.
+//!
+//! Every call has an id, and every result names its call's: templates look up by it whose result they print. Runs
+//! draw theirs at random and use some again, so a row's are counted: `call_1` and so on.
 
 use serde_json::{Map, Value, json};
 
@@ -8,24 +11,18 @@ use crate::json::Json;
 use crate::trajectory::{Part, Role, Tool, ToolCall, ToolResult};
 use crate::views::{Example, Message};
 
-/// What formats write differently.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Style {
-    /// A call's arguments are the text that the model wrote, not an object.
-    pub arguments_as_text: bool,
-    /// Calls have ids and results name them. Runs draw theirs at random and use some again, so a row's are
-    /// counted: `call_1` and so on.
-    pub call_ids: bool,
-}
-
-/// The conversation of an example, as chat templates read it.
+/// The conversation of an example, as chat templates read it. A message with several tool results becomes several.
 pub(super) fn chat_messages(example: &Example) -> Result<Vec<Value>, Refusal> {
-    styled_messages(example, Style::default())
+    messages(example, false)
 }
 
-/// The conversation of an example. A message with several tool results becomes several.
-pub(super) fn styled_messages(example: &Example, style: Style) -> Result<Vec<Value>, Refusal> {
-    let mut chat = Chat { style, out: Vec::new(), open_calls: Vec::new(), calls: 0 };
+/// The same with the arguments of calls as the text that the model wrote, not an object.
+pub(super) fn chat_messages_with_text(example: &Example) -> Result<Vec<Value>, Refusal> {
+    messages(example, true)
+}
+
+fn messages(example: &Example, arguments_as_text: bool) -> Result<Vec<Value>, Refusal> {
+    let mut chat = Chat { arguments_as_text, out: Vec::new(), open_calls: Vec::new(), calls: 0 };
     for message in &example.context {
         match message.role {
             Role::Assistant => chat.assistant(message)?,
@@ -60,7 +57,7 @@ pub(super) fn tools(example: &Example) -> Option<Vec<Value>> {
 }
 
 struct Chat {
-    style: Style,
+    arguments_as_text: bool,
     out: Vec<Value>,
     /// Calls not answered yet, oldest first.
     open_calls: Vec<OpenCall>,
@@ -75,6 +72,13 @@ struct OpenCall {
     written_id: String,
     /// The tool's name.
     name: String,
+}
+
+impl OpenCall {
+    /// The message of its result.
+    fn answered_by(&self, text: &str) -> Value {
+        json!({"role": "tool", "tool_call_id": self.written_id, "name": self.name, "content": text})
+    }
 }
 
 impl Chat {
@@ -118,31 +122,19 @@ impl Chat {
     }
 
     fn call(&mut self, call: &ToolCall) -> Result<Value, Refusal> {
-        let arguments =
-            if self.style.arguments_as_text { arguments_text(call)?.into() } else { arguments(call)? };
+        let arguments = if self.arguments_as_text { arguments_text(call)?.into() } else { arguments(call)? };
         let mut value = Map::new();
         self.calls += 1;
         let written_id = format!("call_{}", self.calls);
-        if self.style.call_ids {
-            // Which of two open calls with one id a result answers is not known.
-            if call.call_id.is_some() && self.open_calls.iter().any(|open| open.id == call.call_id) {
-                return Err(Refusal::because("colliding-call-ids"));
-            }
-            value.insert("id".to_owned(), json!(written_id));
+        // Which of two open calls with one id a result answers is not known.
+        if call.call_id.is_some() && self.open_calls.iter().any(|open| open.id == call.call_id) {
+            return Err(Refusal::because("colliding-call-ids"));
         }
+        value.insert("id".to_owned(), json!(written_id));
         self.open_calls.push(OpenCall { id: call.call_id.clone(), written_id, name: call.name.clone() });
         value.insert("type".to_owned(), json!("function"));
         value.insert("function".to_owned(), json!({"name": call.name, "arguments": arguments}));
         Ok(Value::Object(value))
-    }
-
-    fn result(&self, answered: Option<&OpenCall>, speaker: &str, text: &str) -> Result<Value, Refusal> {
-        let name = answered.map_or(speaker, |call| &call.name);
-        if !self.style.call_ids {
-            return Ok(json!({"role": "tool", "name": name, "content": text}));
-        }
-        let call = answered.ok_or(Refusal::because("result-without-a-call"))?;
-        Ok(json!({"role": "tool", "tool_call_id": call.written_id, "name": name, "content": text}))
     }
 
     fn other(&mut self, role: Role, message: &Message) -> Result<(), Refusal> {
@@ -150,9 +142,8 @@ impl Chat {
         for part in &message.parts {
             match part {
                 Part::ToolResult(result) => {
-                    let answered = self.answered(result);
-                    let value = self.result(answered.as_ref(), &message.agent, &result_text(result)?)?;
-                    self.out.push(value);
+                    let call = self.answered(result).ok_or(Refusal::because("result-without-a-call"))?;
+                    self.out.push(call.answered_by(&result_text(result)?));
                 }
                 Part::Text(part) => texts.push(part.text.as_str()),
                 Part::Reasoning { text, .. } => texts.push(text),
@@ -168,18 +159,14 @@ impl Chat {
         // An observation that answers no structured call reached the model as a user's message.
         let value = match (role, self.open_calls.is_empty()) {
             (Role::System, _) => plain("system", &text),
-            (Role::Tool, false) => {
-                let answered = self.open_calls.remove(0);
-                self.result(Some(&answered), &message.agent, &text)?
-            }
+            (Role::Tool, false) => self.open_calls.remove(0).answered_by(&text),
             _ => plain("user", &text),
         };
         self.out.push(value);
         Ok(())
     }
 
-    /// The call that a result answers. Ids repeat in real data, so of several open calls with
-    /// its id the oldest is meant; a result without a known id answers the oldest open call.
+    /// The call that a result answers; one without a known id answers the oldest open call.
     fn answered(&mut self, result: &ToolResult) -> Option<OpenCall> {
         let same_id = |call: &OpenCall| call.id.is_some() && call.id == result.call_id;
         let index = self.open_calls.iter().position(same_id).unwrap_or(0);
@@ -253,29 +240,29 @@ pub(super) mod shapes {
     pub(in super::super) const REASONING: Key = optional("reasoning_content", Shape::Text);
     /// What the first row says so that `datasets` keeps messages as JSON (docs/decisions/0002-trl-rows.md).
     pub(in super::super) const TRAIN: Key = optional("train", Shape::Flag);
-    /// Calls with their arguments as an object.
+    /// The call that a tool answers.
+    pub(in super::super) const TOOL_CALL_ID: Key = optional("tool_call_id", Shape::Text);
+    /// Calls with their arguments as an object, each with its id.
     pub(in super::super) const CALLS: Key = optional(
-        "tool_calls",
-        Shape::List(&Shape::Object(&[
-            key("type", Shape::Word(&["function"])),
-            key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Map)])),
-        ])),
-    );
-    /// What a call calls, its arguments as the text that the model wrote.
-    pub(in super::super) const FUNCTION_AS_TEXT: Key =
-        key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Text)]));
-    /// Calls with their arguments as text, each with its id.
-    pub(in super::super) const NAMED_CALLS: Key = optional(
         "tool_calls",
         Shape::List(&Shape::Object(&[
             key("id", Shape::Text),
             key("type", Shape::Word(&["function"])),
-            FUNCTION_AS_TEXT,
+            key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Map)])),
+        ])),
+    );
+    /// The same with their arguments as the text that the model wrote.
+    pub(in super::super) const CALLS_WITH_TEXT: Key = optional(
+        "tool_calls",
+        Shape::List(&Shape::Object(&[
+            key("id", Shape::Text),
+            key("type", Shape::Word(&["function"])),
+            key("function", Shape::Object(&[key("name", Shape::Text), key("arguments", Shape::Text)])),
         ])),
     );
     /// A conversation.
     pub(in super::super) const MESSAGES: Shape =
-        Shape::List(&Shape::Object(&[ROLE, CONTENT, NAME, REASONING, CALLS, TRAIN]));
+        Shape::List(&Shape::Object(&[ROLE, CONTENT, NAME, TOOL_CALL_ID, REASONING, CALLS, TRAIN]));
     /// One message of the assistant.
     pub(in super::super) const ANSWER: Shape = Shape::List(&Shape::Object(&[
         key("role", Shape::Word(&["assistant"])),
@@ -300,7 +287,7 @@ pub(super) mod shapes {
 
 #[cfg(test)]
 mod tests {
-    use super::{Style, chat_messages, styled_messages};
+    use super::chat_messages;
     use crate::exporters::Refusal;
     use crate::task::Task;
     use crate::trajectory::{Agent, ArgumentsForm, Node, Outcome, Part, Role, ToolCall, Trajectory};
@@ -308,8 +295,12 @@ mod tests {
     use crate::views::{Example, Lineage, Message};
 
     fn call(name: &str) -> Part {
+        named(name, Some("same"))
+    }
+
+    fn named(name: &str, id: Option<&str>) -> Part {
         Part::ToolCall(ToolCall {
-            call_id: Some("same".to_owned()),
+            call_id: id.map(str::to_owned),
             name: name.to_owned(),
             arguments_raw: "{}".to_owned(),
             arguments_form: ArgumentsForm::Object,
@@ -344,19 +335,20 @@ mod tests {
     }
 
     #[test]
-    fn results_are_paired_by_order_where_ids_repeat() {
+    fn results_are_paired_by_order_where_there_are_no_ids() {
+        let result = |text| Part::text_result(None, text);
         let run = run(vec![
-            Node::new(Role::Assistant, "assistant", vec![call("first"), call("second")]),
+            Node::new(Role::Assistant, "assistant", vec![named("first", None), named("second", None)]),
             Node::new(Role::User, "user", vec![result("1"), result("2"), Part::text("go on")]),
         ]);
+        assert_eq!(ids(&run).unwrap(), ["call_1", "call_2", "call_1", "call_2"]);
         assert_eq!(chat(&run).unwrap(), ["assistant - ", "tool first 1", "tool second 2", "user - go on"]);
     }
 
     /// The id of each call, and what each result names.
     fn ids(run: &Trajectory) -> Result<Vec<String>, Refusal> {
-        let style = Style { call_ids: true, ..Style::default() };
         let mut ids = Vec::new();
-        for message in styled_messages(&example(run), style)? {
+        for message in chat_messages(&example(run))? {
             let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| &call["id"]);
             let named = calls.chain(message.get("tool_call_id"));
             ids.extend(named.map(|id| id.as_str().unwrap_or_default().to_owned()));
@@ -376,6 +368,8 @@ mod tests {
         assert_eq!(ids(&one_by_one).unwrap(), ["call_1", "call_1", "call_2", "call_2"]);
         let at_once = run(vec![Node::new(Role::Assistant, "assistant", vec![call("first"), call("second")])]);
         assert_eq!(ids(&at_once).unwrap_err().reason, "colliding-call-ids");
+        let unasked = run(vec![Node::new(Role::Tool, "get", vec![result("1")])]);
+        assert_eq!(ids(&unasked).unwrap_err().reason, "result-without-a-call");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Manifest {
     pub resampled: bool,
     /// Rows written.
     pub rows: u64,
-    /// What rows of tokens count; absent where rows are text.
+    /// What rows count in tokens of the model that they are made or proved for; absent where none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenCounts>,
     /// Runs offered.
@@ -56,6 +56,9 @@ pub struct Manifest {
     pub licences: BTreeMap<String, u64>,
     /// Rows by side of the split.
     pub split: BTreeMap<Side, u64>,
+    /// Rows by each gate that admitted what they rest on (`S4`); a row counts for every one.
+    #[serde(default)]
+    pub gates: BTreeMap<String, u64>,
     /// SHA-256 of the file of rows, hexadecimal.
     pub sha256: String,
     /// Files of the export but this one: the rows, then what a reader needs beside them.
@@ -88,6 +91,7 @@ impl Manifest {
             redactions: BTreeMap::new(),
             licences: BTreeMap::new(),
             split: BTreeMap::new(),
+            gates: BTreeMap::new(),
             sha256: String::new(),
             files: vec![exporter.file(view.name())],
         }

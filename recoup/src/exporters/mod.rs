@@ -51,7 +51,7 @@ use serde_json::Value;
 
 pub use self::check::{CheckError, check};
 pub use self::manifest::Manifest;
-pub use self::rows::{Built, ExportOptions, Refusal, build_rows};
+pub use self::rows::{Built, ExportOptions, Prover, Refusal, build_rows};
 pub use self::shape::{Key, Misfit, Shape};
 pub use self::tokens::TokenCounts;
 pub use self::trl::natural;
@@ -188,7 +188,7 @@ pub struct Training<'a> {
     /// How it is written.
     pub exporter: &'a dyn Exporter,
     /// What the user decided about it.
-    pub options: ExportOptions,
+    pub options: ExportOptions<'a>,
 }
 
 /// Names of all formats that can be written: of whole runs, then of training rows.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::chat::{Style, shapes, styled_messages, tools};
+use super::chat::{chat_messages_with_text, shapes, tools};
 use super::learned::learned_whole;
 use super::shape::{Key, Shape, key, optional};
 use super::trl::with;
@@ -20,15 +20,13 @@ use crate::views::{Example, Objective};
 /// See the module.
 pub(super) struct OpenAi;
 
-const STYLE: Style = Style { arguments_as_text: true, call_ids: true };
-
 const TOOL_CALL_ID: Key = key("tool_call_id", Shape::Text);
 const MESSAGE: Shape = Shape::Either(&[
     Shape::Object(&[key("role", Shape::Word(&["system", "user"])), shapes::CONTENT]),
     Shape::Object(&[
         key("role", Shape::Word(&["assistant"])),
         optional("content", Shape::Text),
-        shapes::NAMED_CALLS,
+        shapes::CALLS_WITH_TEXT,
         optional("weight", Shape::Integer),
     ]),
     Shape::Object(&[key("role", Shape::Word(&["tool"])), TOOL_CALL_ID, shapes::CONTENT]),
@@ -36,12 +34,12 @@ const MESSAGE: Shape = Shape::Either(&[
 const ANSWER: Shape = Shape::List(&Shape::Object(&[
     key("role", Shape::Word(&["assistant"])),
     optional("content", Shape::Text),
-    shapes::NAMED_CALLS,
+    shapes::CALLS_WITH_TEXT,
 ]));
 
 /// The conversation, without what the form has no place for.
 fn messages(example: &Example) -> Result<Vec<Value>, Refusal> {
-    let mut messages = styled_messages(example, STYLE)?;
+    let mut messages = chat_messages_with_text(example)?;
     for message in messages.iter_mut().filter_map(Value::as_object_mut) {
         if message.contains_key("reasoning_content") {
             return Err(Refusal::because("reasoning-not-carried"));

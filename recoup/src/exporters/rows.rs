@@ -1,5 +1,7 @@
 //! Rows: examples on their way into a format, halves of a preference together, weights carried or refused.
 
+use std::fmt::Debug;
+
 use serde_json::Value;
 
 use super::{Exporter, TokenCounts};
@@ -45,21 +47,34 @@ impl Refusal {
     }
 }
 
+/// Holds what rows of text say against the model that will be trained on them.
+pub trait Prover: Debug + Sync {
+    /// The tokens of an example in that model's words.
+    ///
+    /// # Errors
+    /// Where it cannot be proved which of them are learned.
+    fn prove(&self, example: &Example) -> Result<TokenCounts, Refusal>;
+}
+
 /// What a user decides about an export.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ExportOptions {
+pub struct ExportOptions<'a> {
     /// Write a row of weight w as `⌊w⌋` rows and, with the probability of what is left, one more. The draw is
     /// the example's own hash, so it falls the same every time.
     pub resample: bool,
+    /// The model that a row of text must be proved for.
+    pub prover: Option<&'a dyn Prover>,
+    /// Examples to show.
+    pub previews: usize,
 }
 
 /// The rows of a view's examples. The two halves of a preference stand side by side.
-pub fn build_rows(exporter: &dyn Exporter, examples: Vec<Example>, options: ExportOptions) -> Vec<Built> {
+pub fn build_rows(exporter: &dyn Exporter, examples: Vec<Example>, options: ExportOptions<'_>) -> Vec<Built> {
     let mut built = Vec::new();
     let mut examples = examples.into_iter().peekable();
     while let Some(example) = examples.next() {
         if exporter.carries_everything() {
-            built.extend(exporter.rows(example));
+            built.extend(exporter.rows(example).into_iter().map(|row| proved(row, None, options.prover)));
             continue;
         }
         let next = examples.peek().and_then(|next| next.pair.as_ref());
@@ -78,7 +93,7 @@ fn rows_of(
     exporter: &dyn Exporter,
     mut example: Example,
     mut other: Option<Example>,
-    options: ExportOptions,
+    options: ExportOptions<'_>,
 ) -> Vec<Built> {
     let refused = |example, reason| vec![Built::one(example, Err(Refusal::because(reason)))];
     if example.objective == Objective::GoalContrast {
@@ -103,8 +118,11 @@ fn rows_of(
             half.segments.iter_mut().for_each(|segment| segment.weight = 1.0);
         }
     }
-    let mut built = match (example.objective, other) {
-        (Objective::Preference, Some(other)) => vec![preference(exporter, example, other)],
+    let prover = options.prover;
+    let built = match (example.objective, other) {
+        (Objective::Preference, Some(other)) => {
+            return vec![Built { copies, ..preference(exporter, example, other, prover) }];
+        }
         (Objective::Preference, None) => return refused(example, "half-of-a-preference"),
         (Objective::Desirability, _) => match example.desirable {
             Some(is_wanted) => stepwise(example, |step| exporter.labelled(step, is_wanted)),
@@ -115,17 +133,36 @@ fn rows_of(
             exporter.rows(example)
         }
     };
-    for built in &mut built {
-        built.copies = copies;
-    }
-    built
+    built.into_iter().map(|built| Built { copies, ..proved(built, None, prover) }).collect()
 }
 
-fn preference(exporter: &dyn Exporter, example: Example, other: Example) -> Built {
+fn preference(
+    exporter: &dyn Exporter,
+    example: Example,
+    other: Example,
+    prover: Option<&dyn Prover>,
+) -> Built {
     let is_chosen = example.pair.as_ref().is_some_and(|pair| pair.chosen);
     let (chosen, rejected) = if is_chosen { (example, other) } else { (other, example) };
     let row = exporter.pair(&chosen, &rejected);
-    Built::one(chosen, row)
+    proved(Built::one(chosen, row), Some(&rejected), prover)
+}
+
+/// A row that is proved for a model, its other half too, and what that counts; as it was without a model.
+fn proved(mut built: Built, other: Option<&Example>, prover: Option<&dyn Prover>) -> Built {
+    let Some(prover) = prover.filter(|_| built.row.is_ok()) else { return built };
+    let prove = || {
+        let mut tokens = prover.prove(&built.example)?;
+        if let Some(other) = other {
+            tokens += prover.prove(other)?;
+        }
+        Ok(tokens)
+    };
+    match prove() {
+        Ok(tokens) => built.tokens = Some(tokens),
+        Err(refusal) => built.row = Err(refusal),
+    }
+    built
 }
 
 /// An example as one row for each message that is learned.

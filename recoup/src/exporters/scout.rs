@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::chat::{Style, styled_messages};
+use super::chat::chat_messages;
 use super::shape::{Shape, key, optional};
 use super::{Exporter, Refusal};
 use crate::trajectory::Role;
@@ -13,8 +13,6 @@ use crate::views::Example;
 
 /// See the module.
 pub(super) struct Scout;
-
-const STYLE: Style = Style { arguments_as_text: false, call_ids: true };
 
 /// A chat message as Inspect has it.
 fn inspect(message: &Value) -> Value {
@@ -47,7 +45,7 @@ impl Exporter for Scout {
     }
 
     fn row(&self, example: &Example) -> Result<Value, Refusal> {
-        let messages: Vec<Value> = styled_messages(example, STYLE)?.iter().map(inspect).collect();
+        let messages: Vec<Value> = chat_messages(example)?.iter().map(inspect).collect();
         let lineage = &example.lineage;
         let agent = example.context.iter().find(|message| message.role == Role::Assistant);
         let mut row = json!({

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::chat::{Style, shapes, styled_messages, tools_text};
+use super::chat::{chat_messages_with_text, shapes, tools_text};
 use super::learned::learned_whole;
 use super::shape::{Shape, key, optional};
 use super::trl::with;
@@ -19,8 +19,6 @@ use crate::views::{Example, Objective};
 /// See the module.
 pub(super) struct Tinker;
 
-const STYLE: Style = Style { arguments_as_text: true, call_ids: true };
-
 const PART: Shape = Shape::Either(&[
     Shape::Object(&[key("type", Shape::Word(&["text"])), key("text", Shape::Text)]),
     Shape::Object(&[key("type", Shape::Word(&["thinking"])), key("thinking", Shape::Text)]),
@@ -29,13 +27,13 @@ const MESSAGES: Shape = Shape::List(&Shape::Object(&[
     shapes::ROLE,
     key("content", Shape::List(&PART)),
     shapes::NAME,
-    shapes::NAMED_CALLS,
-    optional("tool_call_id", Shape::Text),
+    shapes::CALLS_WITH_TEXT,
+    shapes::TOOL_CALL_ID,
     optional("trainable", Shape::Flag),
 ]));
 
 fn messages(example: &Example) -> Result<Vec<Value>, Refusal> {
-    let mut messages = styled_messages(example, STYLE)?;
+    let mut messages = chat_messages_with_text(example)?;
     for message in &mut messages {
         let reasoning = message.as_object_mut().and_then(|members| members.shift_remove("reasoning_content"));
         let thinking = reasoning.map(|reasoning| json!({"type": "thinking", "thinking": reasoning}));

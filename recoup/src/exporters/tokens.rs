@@ -1,10 +1,10 @@
-//! Token counts of a file of token rows.
+//! Token counts of a file of rows that are made, or proved, for a model.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// What token rows count beside rows.
+/// What is counted beside rows where a model is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokenCounts {

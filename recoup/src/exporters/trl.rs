@@ -18,9 +18,12 @@ pub(super) fn of_view(view: &dyn View) -> &'static dyn Exporter {
     }
 }
 
+/// Examples of each view that the report shows.
+const PREVIEWS: usize = 2;
+
 /// The training file that the main job writes for a view. TRL weighs no row, so weighted ones are drawn.
 pub fn natural(view: &'static dyn View) -> Training<'static> {
-    let options = ExportOptions { resample: view.is_weighted() };
+    let options = ExportOptions { resample: view.is_weighted(), previews: PREVIEWS, prover: None };
     Training { view, exporter: of_view(view), options }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! TRL uses labels as they stand: -100 is not learned. A row is made for one model, with its own template
 //! and tokenizer. Where the template allows the proof of a last turn only, an example goes out one learned
-//! message a row; where it is longer than the model's context, in windows.
+//! message a row; where it is longer than the model's context, in windows. Rows of text are proved by the same masks.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::shape::{Shape, key};
 use super::trl::one_row_a_step;
 use super::windows::windows;
 use super::writer::leftover;
-use super::{Built, Exporter, Refusal, TokenCounts};
+use super::{Built, Exporter, Prover, Refusal, TokenCounts};
 use crate::templates::{ChatFormat, Conversation, MaskedRow, Refused, RenderOptions, Target, mask};
 use crate::views::{Example, Objective};
 
@@ -35,6 +35,12 @@ impl TrlTokenized {
     /// An exporter for a model.
     pub fn new(format: ChatFormat) -> Self {
         Self { format }
+    }
+
+    /// Whether its rows are a form for what a trainer should make of a view; answers that are compared or labelled go
+    /// out as text.
+    pub fn carries(objective: Objective) -> bool {
+        matches!(objective, Objective::TokenSum | Objective::MeanPerExample)
     }
 
     /// The model's chat format.
@@ -116,6 +122,12 @@ fn targets<'a>(example: &'a Example, messages: &[Value]) -> Result<Vec<Target<'a
         Some(Target { message, weight: 1.0, completion_ids: sampled.map(|sampled| sampled.ids.as_slice()) })
     };
     Ok(learned.filter_map(target).collect())
+}
+
+impl Prover for TrlTokenized {
+    fn prove(&self, example: &Example) -> Result<TokenCounts, Refusal> {
+        self.masked(example).map(|row| counts(example, &row))
+    }
 }
 
 impl Exporter for TrlTokenized {

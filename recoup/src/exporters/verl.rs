@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::chat::{Style, shapes, styled_messages, tools};
+use super::chat::{chat_messages_with_text, shapes, tools};
 use super::learned::require_all;
 use super::shape::{Shape, key, optional};
 use super::trl::with;
@@ -23,7 +23,6 @@ pub(super) struct VerlSft;
 /// See the module.
 pub(super) struct VerlRl;
 
-const STYLE: Style = Style { arguments_as_text: true, call_ids: false };
 /// The loader's file, which verl is told of by `data.custom_cls.path`.
 const LOADER: &str = "recoup_verl.py";
 const LOADER_TEXT: &str = include_str!("recoup_verl.py");
@@ -32,11 +31,9 @@ const MESSAGES: Shape = Shape::List(&Shape::Object(&[
     shapes::ROLE,
     shapes::CONTENT,
     shapes::NAME,
+    shapes::TOOL_CALL_ID,
     shapes::REASONING,
-    optional(
-        "tool_calls",
-        Shape::List(&Shape::Object(&[key("type", Shape::Text), shapes::FUNCTION_AS_TEXT])),
-    ),
+    shapes::CALLS_WITH_TEXT,
 ]));
 
 impl Exporter for VerlSft {
@@ -46,7 +43,7 @@ impl Exporter for VerlSft {
 
     fn row(&self, example: &Example) -> Result<Value, Refusal> {
         require_all(example)?;
-        let mut row = Map::from_iter([("messages".to_owned(), styled_messages(example, STYLE)?.into())]);
+        let mut row = Map::from_iter([("messages".to_owned(), chat_messages_with_text(example)?.into())]);
         let text = |tools| ("tools".to_owned(), Value::Array(tools).to_string().into());
         row.extend(tools(example).map(text));
         Ok(row.into())
@@ -96,7 +93,7 @@ impl Exporter for VerlRl {
         let lineage = &example.lineage;
         Ok(json!({
             "data_source": format!("recoup/{}", lineage.view),
-            "prompt": styled_messages(&prompt, STYLE)?,
+            "prompt": chat_messages_with_text(&prompt)?,
             "ability": "agent",
             "reward_model": {"style": "rule", "ground_truth": lineage.task.0},
             "extra_info": {

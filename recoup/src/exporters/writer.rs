@@ -128,9 +128,12 @@ impl<'a> ExportWriter<'a> {
             if let Some(tokens) = tokens {
                 *self.manifest.tokens.get_or_insert_default() += tokens;
             }
-            let Manifest { licences, split, .. } = &mut self.manifest;
+            let Manifest { licences, split, gates, .. } = &mut self.manifest;
             *licences.entry(example.lineage.licence.clone()).or_default() += 1;
             *split.entry(example.lineage.side).or_default() += 1;
+            for gate in &example.lineage.gates {
+                *gates.entry(gate.clone()).or_default() += 1;
+            }
         }
         Ok(())
     }

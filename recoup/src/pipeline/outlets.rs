@@ -21,13 +21,13 @@ use self::rows::{export_row, import_row};
 use super::{ContentSettings, Imported, PipelineConfig, PipelineError};
 use crate::artifact::{Artifact, Provenance, pretty};
 use crate::diagnosis::DETECTORS;
-use crate::exporters::{ExportWriter, Manifest, Training, natural, replace};
+use crate::exporters::{ExportError, ExportWriter, Manifest, Training, natural, replace};
 use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
-use crate::report::{self, DetectorInfo, ReportInput};
+use crate::report::{self, DetectorInfo, Preview, ReportInput};
 use crate::reporter::Reporter;
 use crate::store::Store;
-use crate::views::usual;
+use crate::views::{View, usual};
 
 /// Heading of every report.
 const TITLE: &str = "What failed, and why";
@@ -61,7 +61,7 @@ pub fn write_outlets(
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
     let training: Vec<Training<'_>> = usual().map(natural).collect();
     let mut writers = writers(&training, config.out, &provenance, &config.settings)?;
-    let Passed { runs, previews } =
+    let Passed { runs, previews, .. } =
         pass(store, None, &training, &config.settings, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
@@ -100,7 +100,7 @@ pub fn write_outlets(
     Ok(Outlets { manifests, written: true })
 }
 
-/// Writes training files, made from the runs named.
+/// Writes training files, made from the runs named; of each its manifest, and the examples to show.
 ///
 /// # Errors
 /// When the store or the folder fails.
@@ -112,13 +112,31 @@ pub fn export_rows(
     threads: usize,
     settings: &ContentSettings,
     reporter: &mut dyn Reporter,
-) -> Result<Vec<Manifest>, PipelineError> {
+) -> Result<Vec<(Manifest, Vec<Preview>)>, PipelineError> {
     fs::create_dir_all(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
     let provenance = Provenance::new(settings.hash(), store.fingerprint()?.to_string());
     remove_partial(out).map_err(|source| PipelineError::Io { path: out.to_owned(), source })?;
     let mut writers = writers(training, out, &provenance, settings)?;
-    pass(store, Some(ids), training, settings, threads, &mut writers, reporter)?;
-    Ok(writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?)
+    let passed = pass(store, Some(ids), training, settings, threads, &mut writers, reporter)?;
+    let written = writers.into_iter().zip(passed.previews);
+    let written = written.map(|(writer, previews)| Ok((writer.finish()?, previews)));
+    Ok(written.collect::<Result<_, ExportError>>()?)
+}
+
+/// The runs, among those named, of which something is learned in one of the views.
+///
+/// # Errors
+/// When the store fails.
+pub fn runs_of_views(
+    store: &Store,
+    ids: &[TrajectoryId],
+    views: &[&'static dyn View],
+    threads: usize,
+    settings: &ContentSettings,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<TrajectoryId>, PipelineError> {
+    let training: Vec<Training<'_>> = views.iter().map(|view| natural(*view)).collect();
+    Ok(pass(store, Some(ids), &training, settings, threads, &mut [], reporter)?.given)
 }
 
 fn writers<'a>(

@@ -20,6 +20,16 @@ pub(super) fn plain_chatml() -> String {
     MARKED.replace("{% generation %}", "").replace("{% endgeneration %}", "")
 }
 
+/// ChatML that puts arguments between quotes that are tokens, as Gemma 4 does, and ends a turn of calls with a
+/// token of its own.
+pub(super) const QUOTING: &str = "{%- for m in messages %}\n\
+    {{- '<|im_start|>' + m.role + '\n' + m.content }}\n\
+    {%- for c in m.tool_calls %}{{- '<call>' + c.function.name }}\n\
+    {%- for k, v in c.function.arguments.items() %}{{ k + ':<|\"|>' + v + '<|\"|>' }}{% endfor %}{{ '</call>' }}\n\
+    {%- endfor %}{{- '<|tool|>' if m.tool_calls else '<|im_end|>\n' }}\n\
+    {%- endfor %}\n\
+    {%- if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
 /// ChatML that drops the reasoning of all but the last message.
 pub(super) const FORGETFUL: &str = "{%- for m in messages %}\n\
     {{- '<|im_start|>' + m.role + '\\n' }}\n\
@@ -52,10 +62,11 @@ fn stated() -> Value {
     vocabulary.push("hi".to_owned());
     let ids = vocabulary.iter().enumerate().map(|(id, token)| (token.clone(), json!(id)));
     let vocab: serde_json::Map<String, Value> = ids.collect();
-    let added = ["<|im_start|>", "<|im_end|>"].iter().enumerate().map(|(index, token)| {
-        json!({"id": 257 + index, "content": token, "special": true, "normalized": false,
+    let added =
+        ["<|im_start|>", "<|im_end|>", "<|\"|>", "<|tool|>"].iter().enumerate().map(|(index, token)| {
+            json!({"id": 257 + index, "content": token, "special": true, "normalized": false,
             "single_word": false, "lstrip": false, "rstrip": false})
-    });
+        });
     let bytes =
         json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false});
     json!({

@@ -115,9 +115,16 @@ impl ChatFormat {
         let user = json!({"role": "user", "content": "ping"});
         let text = json!({"role": "assistant", "content": "pong"});
         let reasoned = json!({"role": "assistant", "content": "pong", "reasoning_content": "hm"});
-        let call = json!({"role": "assistant", "content": "", "tool_calls": [
-            {"type": "function", "id": "call_0000", "function": {"name": "ping", "arguments": {"q": "pong"}}}]});
-        let result = json!({"role": "tool", "name": "ping", "tool_call_id": "call_0000", "content": "pong"});
+        let called = |id: &str| json!({"type": "function", "id": id, "function": {"name": "ping", "arguments": {"q": "pong"}}});
+        let calls = |calls: &[Json]| json!({"role": "assistant", "content": "", "tool_calls": calls});
+        let result =
+            |id: &str| json!({"role": "tool", "name": "ping", "tool_call_id": id, "content": "pong"});
+        let call = calls(&[called("call_0000")]);
+        // Two calls tell what closes each from what ends the turn; a template may take one a turn.
+        let both = calls(&[called("call_0000"), called("call_0001")]);
+        let several = [user.clone(), both, result("call_0000"), result("call_0001"), text.clone()];
+        let one = [user.clone(), call.clone(), result("call_0000"), text.clone()];
+        let answered = if self.is_rendered(&several) { several.to_vec() } else { one.to_vec() };
         let parts = |text: &str| json!([{"type": "text", "text": text}]);
         let user_parts = json!({"role": "user", "content": parts("ping")});
         let text_parts = json!({"role": "assistant", "content": parts("pong")});
@@ -125,8 +132,8 @@ impl ChatFormat {
             vec![user.clone(), text.clone()],
             vec![user.clone(), text.clone(), user.clone(), text.clone()],
             vec![user.clone(), reasoned],
-            vec![user.clone(), call.clone()],
-            vec![user.clone(), call.clone(), result.clone(), text.clone()],
+            answered.iter().take(2).cloned().collect(),
+            answered,
             vec![user_parts.clone(), text_parts.clone()],
             vec![user_parts.clone(), text_parts.clone(), user_parts, text_parts],
         ];
@@ -139,7 +146,7 @@ impl ChatFormat {
             }
         }
         // A template may refuse a conversation with a tool.
-        if let Err(TemplateError::Endless) = self.probe_answer_to_tool(&call, &result, &text) {
+        if let Err(TemplateError::Endless) = self.probe_answer_to_tool(&one) {
             return Err(TemplateError::Endless.into());
         }
         match refused {
@@ -147,6 +154,10 @@ impl ChatFormat {
             _ if self.turn_ends.is_empty() => Err(FormatError::NoEndOfTurn),
             _ => Ok(()),
         }
+    }
+
+    fn is_rendered(&self, messages: &[Json]) -> bool {
+        self.render(&Conversation { messages, tools: None }, RenderOptions::default()).is_ok()
     }
 
     /// Learns from a conversation whose second message is the model's.
@@ -164,33 +175,32 @@ impl ChatFormat {
             let prompted = self.render(&start, RenderOptions { add_generation_prompt: true })?.text;
             self.prompts.extend(prompted.strip_prefix(&bare).map(str::to_owned));
         }
-        let traced = trace(self, &conversation, &text)?.unwrap_or_default();
-        let Some(last) = traced.of(1).into_iter().next_back() else { return Ok(()) };
-        let next = traced.after(last).unwrap_or(text.len());
-        let mut first = None;
-        let mut at = last;
-        while let Some((range, id)) = self.tokenizer.next_special(&text, at..next) {
-            // Tokens before one that is known to end a turn close a call, not the turn.
-            if self.turn_ends.contains(&id) {
-                return Ok(());
-            }
-            at = range.end;
-            first = first.or(Some((range, id)));
+        let places = trace(self, &conversation, &text)?.unwrap_or_default();
+        let own = places.of(1);
+        let (Some(first), Some(last)) = (own.first(), own.last()) else { return Ok(()) };
+        let written = self.tokenizer.specials(&text, *first..places.after(*last).unwrap_or(text.len()));
+        let written: Vec<(Range<usize>, u32)> = written.collect();
+        let behind = || written.iter().filter(|(range, _)| range.start >= *last);
+        // Tokens before one that is known to end a turn close a call, not the turn.
+        if behind().any(|(_, id)| self.turn_ends.contains(id)) {
+            return Ok(());
         }
-        if let Some((range, id)) = first
+        // What is written twice closes a string or a call.
+        let is_single = |id: u32| written.iter().filter(|(_, other)| *other == id).count() == 1;
+        if let Some((range, id)) = behind().find(|(_, id)| is_single(*id))
             // What begins the next turn does not end this one.
-            && !text.get(range).is_some_and(|token| self.prompts.iter().any(|prompt| prompt.contains(token)))
+            && !text.get(range.clone()).is_some_and(|token| self.prompts.iter().any(|prompt| prompt.contains(token)))
         {
-            self.turn_ends.insert(id);
+            self.turn_ends.insert(*id);
         }
         Ok(())
     }
 
     /// Learns what prompts the answer to a tool, where it is not what prompts the answer to a user: what
     /// stands between a tool's result and the answer, but for what closes every result.
-    fn probe_answer_to_tool(&mut self, call: &Json, result: &Json, text: &Json) -> Result<(), TemplateError> {
-        let user = json!({"role": "user", "content": "ping"});
+    fn probe_answer_to_tool(&mut self, one: &[Json; 4]) -> Result<(), TemplateError> {
         let gap = |last: &Json| -> Result<Option<String>, TemplateError> {
+            let [user, call, result, _] = one;
             let messages = [user.clone(), call.clone(), result.clone(), last.clone()];
             let conversation = Conversation { messages: &messages, tools: None };
             let text = self.render(&conversation, RenderOptions::default())?.text;
@@ -198,18 +208,15 @@ impl ChatFormat {
             let (from, to) = (traced.of(2).into_iter().next_back(), traced.of(3).into_iter().next());
             Ok(from.zip(to).and_then(|(from, to)| text.get(from..to)).map(str::to_owned))
         };
+        let [_, _, result, text] = one;
         let (Some(answered), Some(followed)) = (gap(text)?, gap(result)?) else { return Ok(()) };
         if self.prompt_in(&answered).is_some() {
             return Ok(());
         }
-        let mut closed = 0;
-        while let Some((range, _)) = self.tokenizer.next_special(&answered, closed..answered.len()) {
-            if !followed.starts_with(&answered[..range.end]) {
-                break;
-            }
-            closed = range.end;
-        }
-        let prompt = answered[closed..].trim_start();
+        let specials = self.tokenizer.specials(&answered, 0..answered.len()).map(|(range, _)| range.end);
+        let closes = |end: &usize| answered.get(..*end).is_some_and(|start| followed.starts_with(start));
+        let closed = specials.take_while(closes).last().unwrap_or(0);
+        let prompt = answered.get(closed..).unwrap_or_default().trim_start();
         if self.tokenizer.first_added_end(prompt).is_some() {
             self.prompts.push(prompt.to_owned());
         }

@@ -65,9 +65,7 @@ pub fn mask(
     }
     let rendering = format.render(conversation, RenderOptions::default())?;
     let encoded = format.tokenizer().encode(&rendering.text).map_err(|_| Refused::NotTokenized)?;
-    if let Some(limit) = format.tokens_max().filter(|limit| encoded.ids.len() > *limit) {
-        return Err(Refused::TooLong { tokens: encoded.ids.len(), limit });
-    }
+    require_room(encoded.ids.len(), format)?;
     let traced = trace(format, conversation, &rendering.text)?;
     let mut row = MaskedRow {
         weights: vec![0.0; encoded.ids.len()],
@@ -92,7 +90,16 @@ pub fn mask(
             row.take_recorded(index, recorded, target.weight, format)?;
         }
     }
+    // Recorded tokens may be more than those that the text is cut into.
+    require_room(row.ids.len(), format)?;
     Ok(row)
+}
+
+fn require_room(tokens: usize, format: &ChatFormat) -> Result<(), Refused> {
+    match format.tokens_max() {
+        Some(limit) if tokens > limit => Err(Refused::TooLong { tokens, limit }),
+        _ => Ok(()),
+    }
 }
 
 /// The byte ranges of a message, and the methods that agree on them.
@@ -351,7 +358,17 @@ mod tests {
         assert_eq!((other.recorded_otherwise, other.ids.len()), (1, same.ids.len() + 1));
         assert_eq!(learned(&other), learned(&same));
         assert_eq!(learned_len(&other), other.trained());
-        assert_eq!(with(&[mark]), Ok(same));
+        assert_eq!(with(&[mark]), Ok(same.clone()));
+        // They must fit too.
+        let recorded = [h, i, mark];
+        let target = Target { message: 1, weight: 1.0, completion_ids: Some(&recorded) };
+        let limited = |limit| {
+            let options = FormatOptions { tokens_max: Some(limit), ..FormatOptions::default() };
+            let conversation = Conversation { messages: &messages, tools: None };
+            mask(&conversation, &[target], &format(MARKED, &options).unwrap()).map(|row| row.ids.len())
+        };
+        let (limit, tokens) = (same.ids.len(), same.ids.len() + 1);
+        assert_eq!((limited(limit), limited(tokens)), (Err(Refused::TooLong { tokens, limit }), Ok(tokens)));
         assert_eq!(with(&[h, h]), Err(Refused::RecordedOtherwise));
     }
 

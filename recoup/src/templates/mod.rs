@@ -14,6 +14,7 @@ mod conversation;
 mod fixture;
 mod format;
 mod mask;
+mod metered;
 mod profile;
 mod proof;
 mod proved;

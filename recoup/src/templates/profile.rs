@@ -9,16 +9,22 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
+use super::metered::{FACTOR_FILTER, TERM_FILTER};
 use super::python::clock::LocalTime;
 use super::python::json::Layout;
 use super::python::methods;
-use super::python::repr::{str_of, write_str};
+use super::python::repr::{TEXT_BYTES_MAX, str_of};
 use super::python::text::is_space;
 use super::source::MARK_FILTER;
 
 /// Work that one rendering may do, in the engine's units: an instruction costs one, and so do 64 bytes
 /// that are made. Two hundred thousand tokens of conversation take a hundredth of it.
 const FUEL: u64 = 4_000_000;
+
+/// Fuel of a list that is added to another, whatever it holds.
+const LIST_FUEL: u64 = 64;
+/// Items of such a list that cost one more.
+const LIST_ITEMS_PER_FUEL: u64 = 4;
 
 /// Variable of a rendering that holds the two marks of generated text; without it none are written.
 pub(super) const MARKS: &str = "recoup_marks";
@@ -35,13 +41,7 @@ pub(super) fn environment(now: Option<LocalTime>) -> Result<Environment<'static>
     environment.set_debug(false);
     environment.set_fuel(Some(FUEL));
     environment.set_unknown_method_callback(methods::call);
-    environment.set_formatter(|out, _, value| {
-        let written = match value.as_str() {
-            Some(text) => out.write_str(text),
-            None => out.write_str(&str_of(value)),
-        };
-        written.map_err(Error::from)
-    });
+    environment.set_formatter(|out, _, value| out.write_str(&text_of(value)?).map_err(Error::from));
     environment.remove_global("debug");
     environment.add_function("raise_exception", |message: Value| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, format!("{RAISED}{}", str_of(&message))))
@@ -61,15 +61,22 @@ pub(super) const NO_DATE: &str = "the template asks for the date, and none was g
 fn add_filters(environment: &mut Environment<'static>) {
     environment.add_filter("tojson", to_json);
     environment.add_filter("string", |value: &Value| match value.as_str() {
-        Some(_) => value.clone(),
-        None => Value::from(str_of(value)),
+        Some(_) => Ok(value.clone()),
+        None => text_of(value).map(Value::from),
     });
     environment.add_filter("trim", |value: &Value, chars: Option<Cow<'_, str>>| {
-        let text = value.as_str().map_or_else(|| Cow::Owned(str_of(value)), Cow::Borrowed);
-        Value::from(match chars {
+        let text = text_of(value)?;
+        Ok::<_, Error>(Value::from(match chars {
             Some(chars) => text.trim_matches(|c| chars.contains(c)),
             None => text.trim_matches(is_space),
-        })
+        }))
+    });
+    environment.add_filter(TERM_FILTER, term);
+    environment.add_filter(FACTOR_FILTER, |value: &Value| match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => {
+            Err(Error::new(ErrorKind::InvalidOperation, "lists are not repeated here"))
+        }
+        _ => Ok(value.clone()),
     });
     environment.add_filter("default", default);
     environment.add_filter("d", default);
@@ -82,6 +89,25 @@ fn add_filters(environment: &mut Environment<'static>) {
             _ => Value::from(text.into_owned()),
         }
     });
+}
+
+/// `str(value)`.
+fn text_of(value: &Value) -> Result<Cow<'_, str>, Error> {
+    match value.as_str() {
+        Some(text) => Ok(Cow::Borrowed(text)),
+        None => {
+            let text = str_of(value);
+            if text.len() > TEXT_BYTES_MAX { Err(ErrorKind::OutOfFuel.into()) } else { Ok(Cow::Owned(text)) }
+        }
+    }
+}
+
+/// What is added, as it is; a list costs a share of what it holds, since every so many sums the engine copies it.
+fn term(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    if matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
+        state.consume_fuel(LIST_FUEL + value.len().unwrap_or(0) as u64 / LIST_ITEMS_PER_FUEL)?;
+    }
+    Ok(value.clone())
 }
 
 // The engine hands keyword arguments over by value.
@@ -145,8 +171,8 @@ fn join(
             out.push_str(&joiner);
         }
         match attribute {
-            Some(attribute) => write_str(&mut out, &item.get_attr(attribute)?),
-            None => write_str(&mut out, &item),
+            Some(attribute) => out.push_str(&text_of(&item.get_attr(attribute)?)?),
+            None => out.push_str(&text_of(&item)?),
         }
         state.consume_fuel(1 + (out.len() - before) as u64 / 64)?;
     }
@@ -216,6 +242,16 @@ mod tests {
     fn no_template_runs_forever() {
         let nested = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}";
         assert_eq!(rendered(nested).unwrap_err().kind(), minijinja::ErrorKind::OutOfFuel);
+        for bomb in [
+            "{% set x = [1] %}{% for i in range(40) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+            "{% for i in range(40) %}{% set ns.x = [1] + ns.x %}{% set ns.x = (ns.x) + ns.x %}{% endfor %}{{ ns.x }}",
+            "{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
+            "{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x | tojson }}",
+        ] {
+            let bomb = format!("{{% set ns = namespace(x=['a' * 100000]) %}}{bomb}");
+            assert_eq!(rendered(&bomb).unwrap_err().kind(), minijinja::ErrorKind::OutOfFuel, "{bomb}");
+        }
+        assert!(rendered("{% set x = [1] * 1000000000 %}").is_err());
         assert!(rendered("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}").is_err());
     }
 }

@@ -1,10 +1,12 @@
-//! A template's source, with `{% generation %}` rewritten to what the engine knows.
+//! A template's source, with `{% generation %}` rewritten to what the engine knows, and operators metered.
 //!
 //! Hugging Face's tag says which part of a rendering the model writes. It becomes a scoped block whose
 //! filter puts a mark before and after its content. A `call` block would do neither: assignments to a
 //! namespace inside it must reach outside, plain ones must not.
 
 use std::fmt::Write as _;
+
+use super::metered::meter;
 
 /// Name of the filter that marks generated text.
 pub(super) const MARK_FILTER: &str = "recoup_generation";
@@ -52,7 +54,11 @@ pub(super) fn rewrite(source: &str) -> Rewritten {
         let (construct, after) = construct.split_at(end);
         rest = after;
         let Some(tag) = Tag::parse(construct) else {
-            out.push_str(construct);
+            if construct.starts_with("{{") {
+                meter(construct, &mut out);
+            } else {
+                out.push_str(construct);
+            }
             continue;
         };
         match tag.name {
@@ -80,7 +86,7 @@ pub(super) fn rewrite(source: &str) -> Rewritten {
             "endmacro" | "endcall" | "endfilter" | "endset" => captures = captures.saturating_sub(1),
             _ => {}
         }
-        out.push_str(construct);
+        meter(construct, &mut out);
     }
     out.push_str(rest);
     Rewritten { source: out, generation }

@@ -133,12 +133,19 @@ impl Tokenizer {
         self.inner.token_to_id(token)
     }
 
-    /// The first special token inside a range of the text: its own range and id. Of several that start
-    /// together the longest counts.
-    pub(super) fn next_special(&self, text: &str, range: Range<usize>) -> Option<(Range<usize>, u32)> {
-        let found = self.special_pattern.as_ref()?.find(text.get(range.clone())?)?;
-        let id = self.special.get(found.as_str())?;
-        Some((range.start + found.start()..range.start + found.end(), *id))
+    /// The special tokens inside a range of the text, in order: the range and id of each. Of several that
+    /// start together the longest counts.
+    pub(super) fn specials(
+        &self,
+        text: &str,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = (Range<usize>, u32)> {
+        let pieces = self.special_pattern.as_ref().zip(text.get(range.clone()));
+        let found = pieces.into_iter().flat_map(|(pattern, piece)| pattern.find_iter(piece));
+        found.filter_map(move |found| {
+            let id = self.special.get(found.as_str())?;
+            Some((range.start + found.start()..range.start + found.end(), *id))
+        })
     }
 
     /// Where the first token ends that the vocabulary was given by hand, special or not.

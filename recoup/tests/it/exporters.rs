@@ -9,7 +9,8 @@ use sha2::{Digest as _, Sha256};
 
 use recoup::artifact::Provenance;
 use recoup::exporters::{
-    Built, EXPORTERS, ExportOptions, ExportWriter, Exporter, Manifest, Training, build_rows, check, exporter,
+    Built, EXPORTERS, ExportOptions, ExportWriter, Exporter, Manifest, Prover, Refusal, TokenCounts,
+    Training, build_rows, check, exporter,
 };
 use recoup::json::Json;
 use recoup::redaction::redact;
@@ -132,12 +133,15 @@ fn a_part_of_a_message_is_learned_by_axolotl_alone() {
     assert_eq!(built("axolotl").unwrap_err(), "a-message-is-learned-without-its-end");
 }
 
+/// A preference with tools.
+fn halves(better: &str, worse: &str) -> Vec<Example> {
+    let half = |answer| example("preference", &[3], answer);
+    Example::paired(half(better), half(worse), Objective::Preference).to_vec()
+}
+
 #[test]
 fn a_preference_is_one_row() {
-    let halves = || {
-        let half = |answer| example("preference", &[3], answer);
-        Example::paired(half("There."), half("Nowhere."), Objective::Preference).to_vec()
-    };
+    let halves = || halves("There.", "Nowhere.");
     let row = |format| {
         let mut rows = rows(in_format(format, "preference"), halves());
         assert_eq!(rows.len(), if format == "parquet" || format == "scout" { 2 } else { 1 }, "{format}");
@@ -200,17 +204,45 @@ fn a_weight_is_refused_or_resampled_and_falls_the_same_every_time() {
     let trl = in_format("trl", "success_sft");
     let half = |index: u32| weighted(example("success_sft", &[1, 3], &format!("There, {index}.")), 0.5);
     assert_eq!(rows(trl, vec![half(0)]), [Err("weight-not-carried")]);
-    let resampled = || build_rows(trl, (0..400).map(half).collect(), ExportOptions { resample: true });
+    let resample = ExportOptions { resample: true, ..ExportOptions::default() };
+    let resampled = || build_rows(trl, (0..400).map(half).collect(), resample);
     let kept = |built: &[Built]| built.iter().filter(|built| built.row.is_ok()).count();
     let built = resampled();
     assert!((160..240).contains(&kept(&built)), "{}", kept(&built));
     let same = built.iter().zip(resampled()).all(|(one, again)| one.row == again.row);
     assert!(same);
     let twice = weighted(example("success_sft", &[1, 3], "There."), 2.0);
-    assert_eq!(build_rows(trl, vec![twice], ExportOptions { resample: true })[0].copies, 2);
+    assert_eq!(build_rows(trl, vec![twice], resample)[0].copies, 2);
     let mut uneven = example("success_sft", &[1, 3], "There.");
     uneven.segments[0].weight = 0.5;
     assert_eq!(rows(trl, vec![uneven]), [Err("weights-differ-within-the-example")]);
+}
+
+/// Proves what does not say "wrong".
+#[derive(Debug)]
+struct Reader;
+
+impl Prover for Reader {
+    fn prove(&self, example: &Example) -> Result<TokenCounts, Refusal> {
+        let last = example.context.last().unwrap();
+        match &last.parts[0] {
+            Part::Text(text) if text.text.contains("wrong") => Err(Refusal { reason: "unproved" }),
+            _ => Ok(TokenCounts { tokens: 10, ..TokenCounts::default() }),
+        }
+    }
+}
+
+#[test]
+fn both_halves_of_a_preference_are_proved_for_the_model() {
+    let options = ExportOptions { prover: Some(&Reader), ..ExportOptions::default() };
+    let pair = |better: &str, worse: &str| {
+        let trl = in_format("trl", "preference");
+        let built = build_rows(trl, halves(better, worse), options).remove(0);
+        (built.row.map(|_| ()).map_err(|refusal| refusal.reason), built.tokens.map(|tokens| tokens.tokens))
+    };
+    assert_eq!(pair("There.", "Nowhere."), (Ok(()), Some(20)));
+    assert_eq!(pair("There.", "wrong"), (Err("unproved"), None));
+    assert_eq!(pair("wrong", "There."), (Err("unproved"), None));
 }
 
 #[test]
@@ -236,10 +268,19 @@ fn exported(folder: &Path, format: &str) -> (Manifest, &'static dyn Exporter) {
     let mut writer = ExportWriter::create(folder, training, provenance, Value::Null).unwrap();
     let run = redact(&Trajectory::new("test", Task::named("test/1", "find it")));
     for answer in ["There.", "Here."] {
-        let examples = vec![example("success_sft", &[1, 3], answer)];
+        let mut examples = vec![example("success_sft", &[1, 3], answer)];
+        examples[0].lineage.gates =
+            if answer == "Here." { vec!["S1".to_owned(), "M2".to_owned()] } else { Vec::new() };
         writer.offer(&run, Ok(build_rows(exporter, examples, training.options))).unwrap();
     }
     (writer.finish().unwrap(), exporter)
+}
+
+#[test]
+fn rows_are_counted_by_the_gates_that_admitted_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (manifest, _) = exported(folder.path(), "openai");
+    assert_eq!((manifest.rows, manifest.gates), (2, [("M2".to_owned(), 1), ("S1".to_owned(), 1)].into()));
 }
 
 #[test]

@@ -139,10 +139,10 @@ fn a_successful_run_is_one_row_of_messages() {
         concat!(
             r#"{"messages":[{"role":"system","content":"Be exact."},"#,
             r#"{"role":"user","content":"Cancel mine, <EMAIL_1>."},"#,
-            r#"{"role":"assistant","content":"Looking.","tool_calls":[{"type":"function","function":{"name":"get","arguments":{"id":"A1","n":2}}}]},"#,
-            r#"{"role":"tool","name":"get","content":"A1 of <EMAIL_1>"},"#,
-            r#"{"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"cancel","arguments":{"id":"B2"}}}]},"#,
-            r#"{"role":"tool","name":"cancel","content":"no such id"},"#,
+            r#"{"role":"assistant","content":"Looking.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"get","arguments":{"id":"A1","n":2}}}]},"#,
+            r#"{"role":"tool","tool_call_id":"call_1","name":"get","content":"A1 of <EMAIL_1>"},"#,
+            r#"{"role":"assistant","content":"","tool_calls":[{"id":"call_2","type":"function","function":{"name":"cancel","arguments":{"id":"B2"}}}]},"#,
+            r#"{"role":"tool","tool_call_id":"call_2","name":"cancel","content":"no such id"},"#,
             r#"{"role":"assistant","content":"Done."}],"#,
             r#""tools":"[{\"type\":\"function\",\"function\":{\"name\":\"get\",\"description\":\"Looks up.\",\"parameters\":{\"properties\":{\"id\":{\"type\":\"string\"}},\"type\":\"object\"}}}]"}"#,
         )
@@ -167,7 +167,7 @@ fn a_failed_run_teaches_the_steps_before_its_first_lasting_error() {
     let row = TrlPromptCompletion.row(step).unwrap().to_string();
     assert!(
         row.contains(
-            r#""completion":[{"role":"assistant","content":"Looking.","tool_calls":[{"type":"function","function":{"name":"get","arguments":{"id":"A1","n":2}}}]}]"#
+            r#""completion":[{"role":"assistant","content":"Looking.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"get","arguments":{"id":"A1","n":2}}}]}]"#
         ),
         "{row}"
     );
@@ -323,6 +323,16 @@ fn generated(turns: &[Turn], fork: usize, outcome: Outcome) -> Trajectory {
     run
 }
 
+/// Whether every result has a call before it; all calls have one id, so none waits beside another.
+fn results_answer_calls(turns: &[Turn]) -> bool {
+    let mut waits = false;
+    turns.iter().all(|turn| match turn {
+        Turn::Sampled | Turn::Copied => !std::mem::replace(&mut waits, true),
+        Turn::Tool => std::mem::take(&mut waits),
+        Turn::User | Turn::System | Turn::Scripted => true,
+    })
+}
+
 /// What holds for every example of any view.
 fn check_mask(example: &Example, run: &Trajectory) {
     for segment in &example.segments {
@@ -379,7 +389,7 @@ proptest! {
                 let row = TrlMessages.row(&examples[0]);
                 let before_last = &turns[..=*sampled.last().unwrap()];
                 let all = before_last.iter().all(|turn| !matches!(turn, Turn::Copied | Turn::Scripted));
-                prop_assert_eq!(row.is_ok(), all);
+                prop_assert_eq!(row.is_ok(), all && results_answer_calls(before_last));
             }
         }
     }

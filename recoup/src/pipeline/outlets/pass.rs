@@ -22,15 +22,14 @@ const BATCH_BYTES: usize = 16 << 20;
 /// Runs of one batch.
 const BATCH_RUNS: u64 = 256;
 
-/// Examples of each view that the report shows.
-const PREVIEWS: usize = 2;
-
 /// What a pass leaves behind beside the rows.
 pub(super) struct Passed {
     /// Every run as the report has it.
     pub runs: Vec<RunRow>,
     /// A few examples of each view.
     pub previews: Vec<Vec<Preview>>,
+    /// The runs that gave something to a view, in order.
+    pub given: Vec<TrajectoryId>,
 }
 
 /// What one run gives to every outlet.
@@ -48,7 +47,7 @@ struct ViewGiven {
 }
 
 /// Shows every run to the writers, each of which has its view, and returns what the report says of it; or only the
-/// runs named, of which there is no report.
+/// runs named, of which there is no report. A view without a writer is built all the same.
 pub(super) fn pass(
     store: &Store,
     ids: Option<&[TrajectoryId]>,
@@ -60,7 +59,8 @@ pub(super) fn pass(
 ) -> Result<Passed, PipelineError> {
     let total = ids.map_or_else(|| store.count(&Filter::default()), |ids| Ok(ids.len() as u64))?;
     reporter.stage("write", Some(total));
-    let mut passed = Passed { runs: Vec::new(), previews: vec![Vec::new(); training.len()] };
+    let mut passed =
+        Passed { runs: Vec::new(), previews: vec![Vec::new(); training.len()], given: Vec::new() };
     let mut siblings = Siblings::default();
     let draws_goals = training.iter().any(|training| training.view.draws_goals());
     let goals = if draws_goals { Goals::read(store)? } else { Goals::default() };
@@ -97,21 +97,30 @@ pub(super) fn pass(
             }
             reporter.advance(batch.len() as u64);
             let batch = std::mem::take(&mut batch);
-            let wanted: Vec<usize> = passed.previews.iter().map(|shown| PREVIEWS - shown.len()).collect();
-            let wanted = ids.is_none().then_some(wanted.as_slice());
-            let give = |loaded: &Loaded| give(loaded, training, settings, &selector, round, wanted);
+            let lacking = training.iter().zip(&passed.previews);
+            let wanted: Vec<usize> =
+                lacking.map(|(training, shown)| training.options.previews - shown.len()).collect();
+            let give =
+                |loaded: &Loaded| give(loaded, training, settings, &selector, round, &wanted, ids.is_none());
             for (given, loaded) in parallel::map(&batch, threads, give).into_iter().zip(&batch) {
                 let Given { redacted, views, report } = given;
-                let outlets = writers.iter_mut().zip(views).zip(&mut passed.previews);
-                for (index, ((writer, view), shown)) in outlets.enumerate() {
+                let mut gives = false;
+                let outlets = views.into_iter().zip(training).zip(&mut passed.previews);
+                for (index, ((view, training), shown)) in outlets.enumerate() {
                     let rows = selector.once(index, loaded.row.id, view.rows);
                     if rows.is_ok() {
-                        writer.count(&view.tally);
                         shown.extend(view.previews);
-                        shown.truncate(PREVIEWS);
+                        shown.truncate(training.options.previews);
                     }
-                    writer.offer(&redacted, rows)?;
+                    gives |= rows.as_ref().is_ok_and(|rows| !rows.is_empty());
+                    if let Some(writer) = writers.get_mut(index) {
+                        if rows.is_ok() {
+                            writer.count(&view.tally);
+                        }
+                        writer.offer(&redacted, rows)?;
+                    }
                 }
+                passed.given.extend(gives.then_some(loaded.row.id));
                 passed.runs.extend(report);
             }
             bytes = 0;
@@ -119,14 +128,15 @@ pub(super) fn pass(
     }
 }
 
-/// `wanted` are the previews that each view still lacks for the report, where there is one.
+/// `wanted` are the previews that each view still lacks.
 fn give(
     loaded: &Loaded,
     training: &[Training<'_>],
     settings: &ContentSettings,
     selector: &Selector<'_>,
     round: Option<u32>,
-    wanted: Option<&[usize]>,
+    wanted: &[usize],
+    is_reported: bool,
 ) -> Given {
     let Cleared { mut redacted, diagnosis, reviews, forks, siblings, relabel, shuffled, labels } =
         loaded.clear();
@@ -152,12 +162,12 @@ fn give(
         for example in examples {
             tally.add(example);
         }
-        let lacking = wanted.and_then(|wanted| wanted.get(index)).copied().unwrap_or(0);
+        let lacking = wanted.get(index).copied().unwrap_or(0);
         let previews = examples.iter().filter_map(preview).take(lacking).collect();
         let rows = built.map(|examples| build_rows(*exporter, examples, *options));
         ViewGiven { rows, tally, previews }
     });
     let views = views.collect();
-    let report = wanted.map(|_| run_row(loaded, side, &mut redacted));
+    let report = is_reported.then(|| run_row(loaded, side, &mut redacted));
     Given { redacted, views, report }
 }

@@ -6,6 +6,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
 
 use super::number::write_float;
+use super::repr::TEXT_BYTES_MAX;
 
 /// Containers inside containers that are written.
 const DEPTH_MAX: usize = 200;
@@ -41,7 +42,8 @@ impl Layout {
     /// The JSON of a value.
     ///
     /// # Errors
-    /// Where Python raises: an undefined value, a function, a key that is no scalar, too deep a nesting.
+    /// Where Python raises: an undefined value, a function, a key that is no scalar, too deep a nesting; and where the
+    /// text is longer than [`TEXT_BYTES_MAX`].
     pub(crate) fn dumps(&self, value: &Value) -> Result<String, Error> {
         let mut out = String::new();
         self.write(&mut out, value, 0)?;
@@ -49,6 +51,9 @@ impl Layout {
     }
 
     fn write(&self, out: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
+        if out.len() > TEXT_BYTES_MAX {
+            return Err(ErrorKind::OutOfFuel.into());
+        }
         if depth > DEPTH_MAX {
             return Err(Error::new(ErrorKind::InvalidOperation, "nested too deep for JSON"));
         }

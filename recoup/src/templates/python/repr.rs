@@ -8,26 +8,28 @@ use minijinja::value::ValueKind;
 use super::number::write_float;
 use super::text::is_printable;
 
+/// Bytes of the text of one list or dictionary: more than any model's context, and more than the engine's fuel lets it
+/// make text of by itself.
+pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
 /// Containers inside containers that are written; deeper ones print as `...`, as a list in itself would.
 const DEPTH_MAX: usize = 200;
 
-/// `str(value)`; an undefined value prints nothing.
+/// `str(value)`; an undefined value prints nothing. Lists that hold one list many times over print more than any memory
+/// has: what is longer than [`TEXT_BYTES_MAX`] is cut off behind it.
 pub(crate) fn str_of(value: &Value) -> String {
     let mut out = String::new();
-    write_str(&mut out, value);
-    out
-}
-
-/// Appends `str(value)`.
-pub(crate) fn write_str(out: &mut String, value: &Value) {
     match value.as_str() {
         Some(text) => out.push_str(text),
         None if value.is_undefined() => {}
-        None => write_repr(out, value, 0),
+        None => write_repr(&mut out, value, 0),
     }
+    out
 }
 
 fn write_repr(out: &mut String, value: &Value, depth: usize) {
+    if out.len() > TEXT_BYTES_MAX {
+        return;
+    }
     if depth > DEPTH_MAX {
         out.push_str("...");
         return;
@@ -41,6 +43,9 @@ fn write_repr(out: &mut String, value: &Value, depth: usize) {
         ValueKind::Map => {
             out.push('{');
             for (index, key) in value.try_iter().into_iter().flatten().enumerate() {
+                if out.len() > TEXT_BYTES_MAX {
+                    return;
+                }
                 if index > 0 {
                     out.push_str(", ");
                 }
@@ -55,6 +60,9 @@ fn write_repr(out: &mut String, value: &Value, depth: usize) {
             out.push(if is_tuple { '(' } else { '[' });
             let mut count = 0;
             for item in value.try_iter().into_iter().flatten() {
+                if out.len() > TEXT_BYTES_MAX {
+                    return;
+                }
                 if count > 0 {
                     out.push_str(", ");
                 }

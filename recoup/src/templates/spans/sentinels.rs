@@ -86,14 +86,8 @@ impl Traced {
             Some(range) => (gap_start + range.start, gap_start + range.end),
             None => return None,
         };
-        let mut at = written_end;
-        let end = loop {
-            let (range, id) = format.tokenizer().next_special(text, at..gap_end)?;
-            at = range.end;
-            if format.ends_turn(id) {
-                break range.end;
-            }
-        };
+        let mut specials = format.tokenizer().specials(text, written_end..gap_end);
+        let end = specials.find(|(_, id)| format.ends_turn(*id))?.0.end;
         let after = text.get(end..gap_end)?;
         let outer_end = end + (after.len() - after.trim_start().len());
         Some(Extent { core: start..end, outer: outer_start..outer_end })

@@ -3,8 +3,9 @@
     python compare.py --templates DIR --models DIR --program PATH [--cases 1200] [--share 6] [--write-proved]
 
 `--program` is the example `template_cases` of this project. Whatever `transformers` renders must be equal, byte
-for byte, id for id; a mask that recoup does not refuse must be the mask of `transformers`; a training template must
-write what the original writes. Every difference is an entry of exceptions.json, and every entry a difference.
+for byte, id for id; a mask that recoup does not refuse must be the mask of `transformers`, and where only the training
+template says what is generated, that one's mask; a training template must write what the original writes. Every
+difference is an entry of exceptions.json, and every entry a difference.
 
 `--share K` gives each template every K-th conversation, each another one, so that together they see all.
 """
@@ -132,11 +133,38 @@ class Template:
             if answer["refused"]:
                 self.counts["refused: " + answer["refused"]] += 1
             elif not self.marks:
-                self.counts["masks proved, nothing to compare with"] += 1
+                self.twin(tokenizer, index, case, answer)
             elif answer["learned"] == theirs["assistant_masks"]:
                 self.counts["masks equal"] += 1
             else:
                 self.differs("mask", index)
+
+    def twin(self, tokenizer, index, case, answer):
+        """Holds a mask against that of the training template, where both write the same; that one may learn the white
+        space behind the end of a turn too."""
+        twin = self.path.with_name(self.path.stem + "_training.jinja")
+        theirs = None
+        if twin.exists():
+            try:
+                theirs = tokenizer.apply_chat_template(
+                    case["messages"],
+                    tools=case["tools"],
+                    chat_template=twin.read_text(encoding="utf-8"),
+                    return_dict=True,
+                    return_assistant_tokens_mask=True,
+                )
+            except Exception:
+                pass
+        if theirs is None or theirs["input_ids"] != answer["ids"]:
+            self.counts["masks proved, nothing to compare with"] += 1
+            return
+        pieces = list(zip(answer["ids"], answer["learned"], theirs["assistant_masks"], strict=True))
+        ours = tokenizer.decode([token for token, ours, its in pieces if ours > its])
+        its = tokenizer.decode([token for token, ours, its in pieces if its > ours])
+        if ours or its.strip():
+            self.differs("twin", index, f"only ours {ours!r}, only its {its!r}")
+        else:
+            self.counts["masks equal to the training template's"] += 1
 
 
 LOADED = {}

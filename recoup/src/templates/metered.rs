@@ -1,0 +1,187 @@
+//! Metered operators: `+` and `*` in a template's source, rewritten so that lists cost what they hold.
+//!
+//! The engine adds and repeats lists for nothing, by a note of what they are made of; a list that is added to itself
+//! thirty times would fill any memory when it is written out. So each operand of `+` goes through a filter that
+//! charges for a list's length, and each operand of `*` through one that takes no list.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Name of the filter of what is added.
+pub(super) const TERM_FILTER: &str = "recoup_term";
+/// Name of the filter of what is multiplied.
+pub(super) const FACTOR_FILTER: &str = "recoup_factor";
+
+/// Words behind which an operator has no left operand.
+const KEYWORDS: [&str; 9] = ["and", "or", "not", "in", "is", "if", "else", "elif", "set"];
+
+/// Appends an expression or a tag, delimiters included, with its operands through their filters.
+pub(super) fn meter(construct: &str, out: &mut String) {
+    let mut filters: BTreeMap<usize, &str> = BTreeMap::new();
+    let inner = inner(construct);
+    // What stands before, where that can be an operand.
+    let mut before: Option<Range<usize>> = None;
+    let mut at = inner.start;
+    while let Some(c) = construct.get(at..inner.end).and_then(|rest| rest.chars().next()) {
+        let next = at + c.len_utf8();
+        if c.is_whitespace() {
+            at = next;
+        } else if let Some(end) = word_or_text(construct, at) {
+            let is_keyword = construct.get(at..end).is_some_and(|word| KEYWORDS.contains(&word));
+            before = (!is_keyword).then_some(at..end);
+            at = end;
+        } else if construct.get(at..).is_some_and(|rest| rest.starts_with("**")) {
+            (before, at) = (None, at + 2);
+        } else if matches!(c, '+' | '*') {
+            if let Some(left) = before.take() {
+                let is_literal = construct.get(left.clone()).is_some_and(is_literal);
+                let operands = [(!is_literal).then_some(left.end), operand_end(construct, next)];
+                for end in operands.into_iter().flatten() {
+                    // What stands between `+` and `*` is multiplied.
+                    match c {
+                        '*' => _ = filters.insert(end, FACTOR_FILTER),
+                        _ => _ = filters.entry(end).or_insert(TERM_FILTER),
+                    }
+                }
+            }
+            at = next;
+        } else {
+            before = matches!(c, ')' | ']' | '}').then_some(at..next);
+            at = next;
+        }
+    }
+    let mut copied = 0;
+    for (end, filter) in filters {
+        out.push_str(construct.get(copied..end).unwrap_or_default());
+        out.push('|');
+        out.push_str(filter);
+        copied = end;
+    }
+    out.push_str(construct.get(copied..).unwrap_or_default());
+}
+
+/// What stands between the delimiters and their `-` or `+`.
+fn inner(construct: &str) -> Range<usize> {
+    let is_sign = |at: usize| construct.as_bytes().get(at).is_some_and(|byte| matches!(byte, b'-' | b'+'));
+    let start = if is_sign(2) { 3 } else { 2 };
+    let end = construct.len().saturating_sub(2);
+    let end = if end > start && is_sign(end - 1) { end - 1 } else { end };
+    start..end.max(start)
+}
+
+/// Whether a piece is a number or a text in quotes: no list.
+fn is_literal(piece: &str) -> bool {
+    piece.starts_with(|c: char| c.is_ascii_digit() || c == '"' || c == '\'')
+}
+
+/// Where the word, number or text in quotes ends that begins here.
+fn word_or_text(text: &str, at: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
+    let first = rest.chars().next()?;
+    if matches!(first, '"' | '\'') {
+        let mut is_escaped = false;
+        for (index, c) in rest.char_indices().skip(1) {
+            match c {
+                _ if is_escaped => is_escaped = false,
+                '\\' => is_escaped = true,
+                c if c == first => return Some(at + index + 1),
+                _ => {}
+            }
+        }
+        return Some(text.len());
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let len = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+    (len > 0).then_some(at + len)
+}
+
+/// Where the operand ends that begins here, what is called, taken or filtered of it included; `None` where it is a
+/// literal, or nothing is there.
+fn operand_end(text: &str, from: usize) -> Option<usize> {
+    let skip = |at: usize| text.get(at..).map_or(at, |rest| at + (rest.len() - rest.trim_start().len()));
+    let starts = |at: usize, what: &[char]| text.get(at..).is_some_and(|rest| rest.starts_with(what));
+    let start = skip(from);
+    let mut end = match word_or_text(text, start) {
+        Some(end) => end,
+        None if starts(start, &['(', '[', '{']) => group_end(text, start),
+        None => return None,
+    };
+    let is_alone = |end: usize| text.get(start..end).is_some_and(is_literal);
+    let mut is_plain = is_alone(end);
+    loop {
+        let next = skip(end);
+        if starts(next, &['(', '[']) {
+            end = group_end(text, next);
+        } else if starts(next, &['.', '|'])
+            && let Some(word) = word_or_text(text, skip(next + 1))
+        {
+            end = word;
+        } else {
+            break;
+        }
+        is_plain = is_plain && is_alone(end) && text.get(start..end).is_some_and(is_number);
+    }
+    (!is_plain).then_some(end)
+}
+
+/// `1.5`, which looks like a word of which something is taken.
+fn is_number(piece: &str) -> bool {
+    piece.parse::<f64>().is_ok()
+}
+
+/// Where the brackets close that open here.
+fn group_end(text: &str, from: usize) -> usize {
+    let mut depth = 0_usize;
+    let mut at = from;
+    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        if matches!(c, '"' | '\'') {
+            at = word_or_text(text, at).unwrap_or(text.len());
+            continue;
+        }
+        at += c.len_utf8();
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meter;
+
+    #[test]
+    fn every_operand_that_may_be_a_list_is_metered() {
+        for (source, expected) in [
+            ("{{ a + b }}", "{{ a|T + b|T }}"),
+            ("{{ 'x + y' + m.role + \"\\\"\" + n }}", "{{ 'x + y' + m.role|T + \"\\\"\" + n|T }}"),
+            ("{%- set ns.x = ns.x + ns.x -%}", "{%- set ns.x = ns.x|T + ns.x|T -%}"),
+            (
+                "{%+ set x = (a+b)[1:] + f(c + 1)|d(2) +%}",
+                "{%+ set x = (a|T+b|T)[1:]|T + f(c|T + 1)|d(2)|T +%}",
+            ),
+            ("{{ [1] * n }}{{ n * 2 }}", "{{ [1]|F * n|F }}{{ n|F * 2 }}"),
+            ("{{ a + b * c + d }}", "{{ a|T + b|F * c|F + d|T }}"),
+            ("{{ f(*args, **more) + -1 ** 2 }}", "{{ f(*args, **more)|T + -1 ** 2 }}"),
+            ("{{ a if b else +1 }}{{ 1.5 + x.y }}", "{{ a if b else +1 }}{{ 1.5 + x.y|T }}"),
+            ("{{ 'a' + 'b'.upper() + 1.5 }}", "{{ 'a' + 'b'.upper()|T + 1.5 }}"),
+        ] {
+            let mut out = String::new();
+            for construct in source.split_inclusive("}}") {
+                meter(construct, &mut out);
+            }
+            let expected = expected.replace("|T", "|recoup_term").replace("|F", "|recoup_factor");
+            assert_eq!(out, expected, "{source}");
+        }
+        for broken in ["{{", "{{ +", "{{ a + 'b", "{{ (a + }}", "{%+%}"] {
+            meter(broken, &mut String::new());
+        }
+    }
+}
