@@ -39,7 +39,8 @@ fn a_session_that_grew_supersedes_what_was_said_of_it() {
     assert_eq!(bench.json(&["import", "s.jsonl", "--json"], 0)["new"], 1);
     let before = listed(&bench).remove("s").unwrap();
     let id = before["id"].as_str().unwrap().to_owned();
-    assert_eq!(bench.output(&["label", &id, "--outcome", "failure"]).status.code(), Some(0));
+    let told = ["--outcome", "failure", "--task", "lists/1", "--note", "odd"];
+    assert_eq!(bench.output(&[&["label", &id][..], &told].concat()).status.code(), Some(0));
     assert_eq!(bench.output(&["diagnose"]).status.code(), Some(0));
 
     let grown = first_turns("s", &none)
@@ -54,6 +55,11 @@ fn a_session_that_grew_supersedes_what_was_said_of_it() {
     assert_eq!(after["key"], before["key"]);
     assert_ne!(after["id"], before["id"]);
     assert_eq!((after["nodes"].as_u64(), after["outcome"].as_str()), (Some(4), Some("unknown")));
+    assert_eq!(
+        (&after["task"], &after["note"]),
+        (&json!("lists/1"), &json!("odd")),
+        "what holds for any length"
+    );
     let stats = bench.json(&["stats", "--json"], 0);
     assert_eq!(
         (stats["superseded"].as_u64(), stats["stale_verdicts"].as_u64() > Some(0)),
@@ -197,14 +203,13 @@ fn a_claude_code_session_read_in_mid_response_is_one_run() {
 
 #[test]
 fn a_codex_session_read_in_mid_response_is_one_run() {
-    let at = |second: u32, kind: &str, payload: Value| {
-        json!({ "timestamp": format!("2026-03-01T09:00:{second:02}Z"), "type": kind, "payload": payload })
-    };
+    let at = |second: u32, kind: &str, payload: Value| json!({ "timestamp": format!("2026-03-01T09:00:{second:02}Z"), "type": kind, "payload": payload });
     let say = |role: &str, text: &str| {
         let kind = if role == "user" { "input_text" } else { "output_text" };
         json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
     };
-    let call = |id: &str| json!({ "type": "function_call", "name": "shell", "arguments": "{}", "call_id": id });
+    let call =
+        |id: &str| json!({ "type": "function_call", "name": "shell", "arguments": "{}", "call_id": id });
     let row = read_line_by_line(&[
         at(0, "session_meta", json!({ "id": "c" })),
         at(1, "response_item", say("user", "List the files.")),
