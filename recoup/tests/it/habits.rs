@@ -69,6 +69,7 @@ fn recorded(environment: &dyn Environment, policy: &str, seed: u64) -> Trajector
 #[test]
 fn detectors_see_every_habit() {
     let mut missed = Vec::new();
+    let mut shown = BTreeSet::new();
     for name in bundled::names() {
         let environment = bundled::open(name).unwrap().unwrap();
         let experts: Vec<Trajectory> =
@@ -94,10 +95,17 @@ fn detectors_see_every_habit() {
             }
             let line = format!("{name} {}: {seen} of {failed} failed runs; {fired:?}", style.name());
             eprintln!("{line}");
-            if failed >= FAILED_MIN && (seen as f64) < share * failed as f64 {
+            if failed < FAILED_MIN {
+                continue;
+            }
+            shown.insert(style.name());
+            if (seen as f64) < share * failed as f64 {
                 missed.push(line);
             }
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+    for style in STYLES {
+        assert!(shown.contains(style.name()), "no package shows `{}`", style.name());
+    }
 }
