@@ -199,7 +199,6 @@ impl ProviderBatch {
                 reply: &reply,
                 usage,
                 cost: self.price.map(|price| price.of(usage)),
-                took_ms: 0,
             })?;
             kept += 1;
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recoup::diagnosis::{DiagnosisConfig, diagnose};
 use recoup::environments::{Environment, bundled};
 use recoup::rollout::policies::{self, STYLES};
-use recoup::rollout::{Conditions, Keep, Policy, Recording, record, run};
+use recoup::rollout::{Conditions, EpisodeLimits, Keep, Policy, Recording, record, run};
 use recoup::trajectory::{Status, Trajectory};
 
 /// Runs of each style in each package.
@@ -59,7 +59,7 @@ fn recorded(environment: &dyn Environment, policy: &str, seed: u64) -> Trajector
         policy,
         seed,
         trial: 0,
-        max_steps: None,
+        limits: EpisodeLimits::default(),
         origin: None,
         advice: None,
     };
