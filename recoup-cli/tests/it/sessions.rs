@@ -149,7 +149,8 @@ fn read_line_by_line(lines: &[Value]) -> Value {
     let bench = Bench::new();
     let mut text = String::new();
     for line in lines {
-        text += &format!("{line}\n");
+        text += &line.to_string();
+        text.push('\n');
         bench.write("s.jsonl", &text);
         let summary = bench.json(&["import", "s.jsonl", "--json"], 0);
         let runs = bench.json_lines(&["ls", "--json"]);
