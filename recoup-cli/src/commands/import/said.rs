@@ -52,19 +52,7 @@ pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
         printer.warn(format_args!("cannot read {}: {}", problem.uri, problem.reason));
     }
     more(problems.len() as u64, "files that cannot be read", printer);
-    for Unmatched { line, tasks } in imported.attached.unmatched.iter().take(LISTED_MAX) {
-        let (number, id) = (line.line, &line.id);
-        let mut tasks = tasks.iter();
-        if let (Some(one), Some(other)) = (tasks.next(), tasks.next()) {
-            printer.warn(format_args!(
-                "line {number} of the outcome file may mean `{}` or `{}`: `{id}`; give the whole task key",
-                one.0, other.0
-            ));
-        } else {
-            printer.warn(format_args!("line {number} of the outcome file names no run: `{id}`"));
-        }
-    }
-    more(imported.attached.unmatched.len() as u64, "lines of the outcome file", printer);
+    say_unmatched_outcomes(&imported.attached.unmatched, printer);
     if stored.excluded_by_split > 0 {
         printer.note(format_args!(
             "{} would join training and test, and nothing is learned from them",
@@ -93,6 +81,23 @@ pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
         }
         more(losses.len() as u64, "kinds of loss", printer);
     }
+}
+
+/// Lines of an outcome file that were attached to no run.
+pub(super) fn say_unmatched_outcomes(lines: &[Unmatched], printer: Printer) {
+    for Unmatched { line, tasks } in lines.iter().take(LISTED_MAX) {
+        let (number, id) = (line.line, &line.id);
+        let mut tasks = tasks.iter();
+        if let (Some(one), Some(other)) = (tasks.next(), tasks.next()) {
+            printer.warn(format_args!(
+                "line {number} of the outcome file may mean `{}` or `{}`: `{id}`; give the whole task key",
+                one.0, other.0
+            ));
+        } else {
+            printer.warn(format_args!("line {number} of the outcome file names no run: `{id}`"));
+        }
+    }
+    more(lines.len() as u64, "lines of the outcome file", printer);
 }
 
 /// Warns where nothing was left out that was to be: a name may be misspelled.
