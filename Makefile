@@ -29,7 +29,7 @@ FUZZ_SECONDS ?= 3600
 	bench-proxy soak fuzz fuzz-formats setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
-# job, the tests and the benches, so dependencies build once.
+# job, the tests and the benches, so dependencies build once. `RECOUP_SLOW_TESTS=1` adds those that take minutes.
 test:
 	$(CARGO) test --release --locked --workspace
 

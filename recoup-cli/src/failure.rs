@@ -149,19 +149,22 @@ impl From<PipelineError> for Failure {
 
 /// What to do about a place that cannot be written.
 fn place_hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
-    let mut causes = std::iter::successors(Some(error), |error| error.source());
-    let kind = causes.find_map(|cause| cause.downcast_ref::<io::Error>())?.kind();
-    let hint = match kind {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    // A library's error may stand between one of the machine and one that only carries it.
+    let mut kinds = causes.filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    let hint = kinds.find_map(|kind| match kind {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-            "something else stands there: name another folder with `--out DIR`"
+            Some("something else stands there: name another folder with `--out DIR`")
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "name a folder that you may write with `--out DIR`"
+            Some("name a folder that you may write with `--out DIR`")
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room and run it again",
-        _ => return None,
-    };
-    Some(hint.to_owned())
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            Some("make room and run it again")
+        }
+        _ => None,
+    });
+    hint.map(str::to_owned)
 }
 
 impl From<CollectError> for Failure {

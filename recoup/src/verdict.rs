@@ -81,6 +81,16 @@ impl Producer {
         Self { rank: 100, ..Self::rules("label", 1) }
     }
 
+    /// A file of outcomes.
+    pub fn outcomes_file() -> Self {
+        Self { rank: 90, ..Self::rules("outcomes-file", 1) }
+    }
+
+    /// The assumption that runs without an outcome failed.
+    pub fn assumption() -> Self {
+        Self { rank: 20, ..Self::rules("assume", 1) }
+    }
+
     /// A model that judges; the prompt by its hash, the model as `provider:name`.
     pub fn judge(version: u32, prompt_hash: &str, model: &str) -> Self {
         let (prompt_hash, model) = (Some(prompt_hash.to_owned()), Some(model.to_owned()));

@@ -14,6 +14,7 @@ use recoup::rollout::forms::Form;
 use recoup::rollout::interleave::Aggregate;
 use recoup::rollout::interleave::LabelSettings;
 use recoup::verdict::LabelMark;
+use std::time::Duration;
 
 /// Who acts where, and how often.
 #[derive(Debug, Args)]
@@ -89,6 +90,12 @@ pub(crate) struct RoundArgs {
     /// Most tokens of an answer
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..), requires = "student")]
     pub max_answer: u32,
+    /// Most tokens of a run's turns, prompts and answers; the turn that passes them is its last
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "student")]
+    pub max_episode_tokens: Option<u64>,
+    /// Most time that the models of a run's turns may take to answer; the turn that passes it is its last
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "student")]
+    pub max_episode_time: Option<Duration>,
     /// Tokens that the student's context holds: states beyond are marked `context_overflow`
     #[arg(long, value_name = "TOKENS", requires = "student")]
     pub context: Option<u64>,

@@ -54,7 +54,7 @@ pub(crate) struct OutcomeArgs {
     /// Mapping file that says how logs of your own become runs (`recoup import --map-template` prints one)
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
-    /// CSV or JSONL with outcomes by trajectory, session or task id
+    /// CSV or JSONL with outcomes by trajectory, session or task id; of these runs the last part of a task id is enough
     #[arg(long, value_name = "FILE")]
     pub outcomes: Option<PathBuf>,
     /// Scorer to trust where a file has several
@@ -63,7 +63,7 @@ pub(crate) struct OutcomeArgs {
     /// Least score that counts as success [default: the scorer's own threshold or maximum]
     #[arg(long, value_name = "X", value_parser = parse_score)]
     pub success_at: Option<f64>,
-    /// Outcome to assume for runs without one
+    /// Outcome to assume for these runs where they have none
     #[arg(long, value_name = "OUTCOME", value_enum)]
     pub assume: Option<AssumeChoice>,
     /// Largest record to read; larger ones are quarantined (`64MiB`, `1GiB`)

@@ -2,7 +2,7 @@
 
 use recoup::answers::{self, CollectPlan};
 use recoup::environments::{Environment, bundled};
-use recoup::rollout::{self, Collected, Keep, Pending, Plan, policies};
+use recoup::rollout::{self, Collected, EpisodeLimits, Keep, Pending, Plan, policies};
 use recoup::store::{Store, StoreError};
 
 use super::{collect_round, environment, project};
@@ -72,7 +72,12 @@ pub(super) fn plan(flags: &CollectArgs) -> Plan {
         difficulties: flags.difficulty,
         family: flags.family.clone(),
         trials: flags.trials,
-        max_steps: flags.max_steps,
+        limits: EpisodeLimits {
+            turns: flags.max_steps,
+            tokens: flags.round.max_episode_tokens,
+            // A run without any time would have no turn.
+            milliseconds: flags.round.max_episode_time.map(|time| (time.as_millis() as u64).max(1)),
+        },
         keep: if flags.checkpoints { Keep::States } else { Keep::Hashes },
     }
 }

@@ -1,5 +1,6 @@
 //! `recoup export`: runs out, for other programs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use recoup::answers::{Exported, ExportedRows};
@@ -10,12 +11,12 @@ use recoup::pipeline::{ContentSettings, export_atif, export_rows, runs_of_views}
 use recoup::store::{Filter, Page, Store};
 use recoup::views::{VIEWS, View, usual};
 
-use super::import::say_left_out;
+use super::import::{LISTED_MAX, more, say_left_out};
 use super::{chat_format, ls, preview, project};
 use crate::Ended;
 use crate::args::ExportArgs;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, runs};
 use crate::settings::Settings;
 
 /// Writes runs into a folder, or the rows that views make of them.
@@ -103,8 +104,16 @@ impl Job<'_> {
                 printer.note(format_args!("  {} × `{}`: {}", lost.count, lost.field, lost.reason));
             }
         }
-        for refused in &export.refused {
-            printer.warn(format_args!("{} was not written: {}", refused.id, refused.reason));
+        let mut refused: BTreeMap<&str, Vec<TrajectoryId>> = BTreeMap::new();
+        for run in &export.refused {
+            refused.entry(run.reason).or_default().push(run.id);
+        }
+        for (reason, ids) in refused {
+            printer.warn(format_args!("{} not written: {reason}", runs(ids.len())));
+            for id in ids.iter().take(LISTED_MAX) {
+                printer.note(format_args!("  {id}"));
+            }
+            more(ids.len() as u64, "runs", *printer);
         }
         Ok(if export.refused.is_empty() { Ended::Done } else { Ended::Partly })
     }

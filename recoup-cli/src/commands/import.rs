@@ -17,8 +17,7 @@ use recoup::importers::{
 use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig};
 use recoup::store::Store;
 
-use self::said::LISTED_MAX;
-pub(crate) use self::said::{say_imported, say_left_out, say_problems};
+pub(crate) use self::said::{LISTED_MAX, more, say_imported, say_left_out, say_problems};
 use super::project;
 use crate::Ended;
 use crate::args::{ImportArgs, OutcomeArgs};

@@ -109,6 +109,72 @@ fn links_and_pipes_in_a_folder_are_passed_over() {
 }
 
 #[test]
+fn files_and_folders_that_may_not_be_read_are_named_and_the_rest_is_imported() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Bench::new();
+    bench.write("runs/a.jsonl", good());
+    bench.write("runs/locked.jsonl", chat_line("locked", "t", None, "x"));
+    bench.write("runs/shut/b.jsonl", chat_line("shut", "t", None, "x"));
+    let set = |name: &str, mode| {
+        std::fs::set_permissions(bench.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(".", 0o777);
+    set("runs/locked.jsonl", 0);
+    set("runs/shut", 0);
+    let read = bench.powerless(&["import", "runs"]);
+    let summary = bench.powerless(&["import", "runs", "--json"]);
+    set("runs/shut", 0o700);
+    let (Some(read), Some(summary)) = (read, summary) else { return };
+    let text = bench.render(&read);
+    assert_eq!(read.status.code(), Some(1), "{text}");
+    for said in ["cannot read runs/locked.jsonl: ", "cannot read runs/shut: ", "imported 1 run from 1 file"] {
+        assert!(text.contains(said), "{said} in {text}");
+    }
+    let summary: serde_json::Value = serde_json::from_slice(&summary.stdout).unwrap();
+    assert_eq!((&summary["trajectories"], &summary["unreadable"]), (&1.into(), &2.into()), "{summary}");
+}
+
+#[test]
+fn a_full_disk_is_said_with_the_file_and_what_to_do() {
+    let bench = Bench::new();
+    let mut state = 1_u64;
+    let mut words = || {
+        let mut text = String::new();
+        for _ in 0..60_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push(if state >> 60 == 0 { ' ' } else { char::from(b'a' + (state >> 40) as u8 % 26) });
+        }
+        text
+    };
+    let long = chat_line("long", "t", Some(true), &words()) + &chat_line("other", "u", Some(true), &words());
+    bench.write("runs.jsonl", long);
+    assert_eq!(bench.output(&["import", "runs.jsonl"]).status.code(), Some(0));
+    let many: String =
+        (0..150).map(|task| chat_line(&task.to_string(), &task.to_string(), Some(false), "no")).collect();
+    bench.write("many.jsonl", many);
+    assert_eq!(
+        bench.output(&["run", "many.jsonl", "--project", "many", "--out", "before"]).status.code(),
+        Some(0)
+    );
+    for (file, arguments) in [
+        ("success_sft.jsonl", &["export", "success_sft", "--format", "trl", "--out", "out"][..]),
+        ("success_sft.parquet", &["export", "success_sft", "--format", "parquet", "--out", "out"]),
+        (".atif.json", &["export", "--format", "atif", "--out", "out"]),
+        ("traces.parquet", &["release", "--out", "out"]),
+        ("report.", &["run", "many.jsonl", "--project", "many", "--out", "out"]),
+    ] {
+        let output = bench.on_small_disk(80, arguments);
+        let text = bench.render(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?} {text}");
+        for said in ["error: cannot write out/", file, "hint: make room"] {
+            assert!(text.contains(said), "{arguments:?}: {said} in {text}");
+        }
+        // With room it is whole.
+        assert_eq!(bench.output(arguments).status.code(), Some(0), "{arguments:?}");
+    }
+}
+
+#[test]
 fn compressed_files_archives_and_standard_input_work() {
     let bench = Bench::new();
     bench.write("a.jsonl", good());

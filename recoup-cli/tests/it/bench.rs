@@ -38,6 +38,33 @@ impl Bench {
         self.command(arguments).output().unwrap()
     }
 
+    /// A command for which permissions count: as nobody, where the tests run as root, for whom none does. `None`,
+    /// said out loud, where nobody may not even start the program, which may lie where only root may go.
+    pub fn powerless(&self, arguments: &[&str]) -> Option<Output> {
+        use std::os::unix::process::CommandExt as _;
+        let mut command = self.command(arguments);
+        let whoami = Command::new("id").arg("-u").output().unwrap();
+        if whoami.stdout == b"0\n" {
+            command.uid(65534).gid(65534);
+        }
+        match command.output() {
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                eprintln!("SKIPPED: nobody else may run the program from here");
+                None
+            }
+            output => Some(output.unwrap()),
+        }
+    }
+
+    /// A command on a disk on which no file grows beyond so many blocks of 512 bytes.
+    pub fn on_small_disk(&self, blocks: u32, arguments: &[&str]) -> Output {
+        let wanted = self.command(arguments);
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\""]).arg(blocks.to_string());
+        command.arg(wanted.get_program()).args(wanted.get_args());
+        command.current_dir(self.folder.path()).env_clear().stdin(Stdio::null()).output().unwrap()
+    }
+
     /// Exit code, standard output and standard error, with what differs from run to run filtered.
     pub fn snapshot(&self, arguments: &[&str]) -> String {
         self.render(&self.output(arguments))

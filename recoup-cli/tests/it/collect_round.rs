@@ -89,6 +89,29 @@ fn labels_become_rows_of_dagger() {
 }
 
 #[test]
+fn a_run_ends_with_the_tokens_that_it_may_spend() {
+    let bench = Bench::new();
+    scripted(&bench);
+    let collected = |tokens: &str| {
+        let round = of_model("--beta 0 --tasks 4 --max-steps 8 --json --max-episode-tokens");
+        bench.json(&[&round[..], &[tokens]].concat(), 0)["new"].clone()
+    };
+    assert_eq!(collected("1"), 4);
+    let rows = bench.json_lines(&["ls", "--json"]);
+    for row in &rows {
+        assert_eq!(row["steps"], 1, "{row}");
+        let shown = bench.json(&["show", row["id"].as_str().unwrap(), "--json"], 0);
+        let run = &shown["trajectory"];
+        assert_eq!(run["budget"], json!({ "steps": 8, "tokens": 1 }), "{run}");
+        assert_eq!(run["leaves"][0]["outcome"]["termination"]["native"], "max_tokens", "{run}");
+    }
+    // Another limit, other runs; the same again, none.
+    assert_eq!((collected("100000"), collected("1")), (json!(4), json!(0)));
+    let time = bench.json(&of_model("--beta 0 --tasks 4 --max-episode-time 1h --json"), 0);
+    assert_eq!(time["new"], 4, "{time}");
+}
+
+#[test]
 fn a_stopped_process_pays_for_no_turn_twice() {
     let round = of_model("--beta 0.2 --tasks 4 --max-steps 6 --threads 1");
     let ended = |bench: &Bench| {

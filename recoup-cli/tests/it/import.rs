@@ -73,6 +73,56 @@ fn outcomes_come_from_a_file() {
     assert_eq!((outcome("a"), outcome("b")), ("success".into(), "failure".into()));
 }
 
+/// The runs by their own ids, each with its outcome.
+fn outcomes(bench: &Bench) -> String {
+    let rows = bench.json_lines(&["ls", "--json"]);
+    let said: Vec<String> =
+        rows.iter().map(|row| format!("{} {}", row["native_id"], row["outcome"]).replace('"', "")).collect();
+    said.join(", ")
+}
+
+#[test]
+fn half_a_task_key_names_only_runs_that_are_read_with_the_outcomes() {
+    let bench = Bench::new();
+    bench.write("airline.jsonl", chat_line("a", "airline/7", Some(true), "x"));
+    bench.write("retail.jsonl", chat_line("r", "retail/7", None, "y"));
+    bench.write("retail.csv", "task_id,outcome\n7,failure\n");
+    assert_eq!(bench.output(&["import", "airline.jsonl"]).status.code(), Some(0));
+    bench.json(&["import", "retail.jsonl", "--outcomes", "retail.csv", "--json"], 0);
+    assert_eq!(outcomes(&bench), "a success, r failure");
+    // Read together, it may mean either; the whole key names one, also of runs that were read before.
+    bench.write("7.csv", "task_id,outcome\n7,success\n");
+    let both = ["import", "airline.jsonl", "retail.jsonl", "--outcomes", "7.csv"];
+    insta::assert_snapshot!(bench.snapshot(&both));
+    bench.write("whole.csv", "task_id,outcome\nairline/7,failure\n");
+    bench.json(&["import", "retail.jsonl", "--outcomes", "whole.csv", "--json"], 0);
+    assert_eq!(outcomes(&bench), "a failure, r failure");
+}
+
+#[test]
+fn failure_is_assumed_of_the_runs_that_are_read_and_no_others() {
+    let bench = Bench::new();
+    bench.write("old.jsonl", chat_line("old", "t1", None, "x"));
+    bench.write("new.jsonl", chat_line("new", "t2", None, "y"));
+    assert_eq!(bench.output(&["import", "old.jsonl"]).status.code(), Some(0));
+    bench.json(&["import", "new.jsonl", "--assume", "failure", "--json"], 0);
+    assert_eq!(outcomes(&bench), "old unknown, new failure");
+    // What the infrastructure ended has no outcome, whatever is assumed of the others.
+    let history = |id: &str, status: &str| {
+        json!({
+            "instance_id": id,
+            "info": { "exit_status": status, "submission": "" },
+            "messages": [{ "role": "user", "content": id }, { "role": "assistant", "content": "x" }],
+            "trajectory_format": "mini-swe-agent-1",
+        })
+        .to_string()
+    };
+    bench.write("a.traj.json", history("broken", "APIError"));
+    bench.write("b.traj.json", history("whole", "Submitted"));
+    let summary = bench.json(&["import", "a.traj.json", "b.traj.json", "--assume", "failure", "--json"], 0);
+    assert_eq!(summary["outcomes"], json!({ "success": 0, "failure": 1, "unknown": 1 }), "{summary}");
+}
+
 #[test]
 fn an_outcome_file_that_says_nothing_is_refused() {
     let bench = Bench::new();
@@ -134,7 +184,7 @@ fn counted_outcomes_are_those_that_stand() {
 #[test]
 fn several_scorers_are_named_until_one_is_chosen() {
     let bench = Bench::new();
-    let row = serde_json::json!({
+    let row = json!({
         "id": "a", "reward": 1.0, "score": 0.0,
         "messages": [{ "role": "user", "content": "q" }, { "role": "assistant", "content": "x" }],
     });

@@ -153,15 +153,19 @@ fn nothing_planted_stands_in_any_output() {
 #[test]
 fn a_run_without_messages_is_refused_as_a_document() {
     let bench = Bench::new();
-    let row = json!({ "id": "empty", "task_id": "t", "success": false, "messages": [] });
-    bench.write(
-        "traces/runs.jsonl",
-        format!("{row}\n{}", crate::bench::chat_line("full", "u", Some(true), "yes")),
-    );
+    let empty = |number: u32| {
+        let row =
+            json!({ "id": format!("empty-{number}"), "task_id": "t", "success": false, "messages": [] });
+        format!("{row}\n")
+    };
+    let rows: String = (0..12).map(empty).collect();
+    bench.write("traces/runs.jsonl", rows + &crate::bench::chat_line("full", "u", Some(true), "yes"));
     bench.output(&["import", "traces"]);
     let runs = bench.json_lines(&["ls", "--json"]);
     let output = bench.output(&["export", "--format", "atif", "--out", "atif"]);
     let text = bench.render(&output);
-    assert_eq!(runs.len(), 2, "{runs:?}");
-    assert!(text.contains("wrote 1 file") && text.contains("was not written: it has no messages"), "{text}");
+    assert_eq!((runs.len(), output.status.code()), (13, Some(1)), "{runs:?}");
+    for said in ["wrote 1 file", "12 runs not written: it has no messages", "and 2 more runs"] {
+        assert!(text.contains(said), "{said} in {text}");
+    }
 }

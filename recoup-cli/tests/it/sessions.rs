@@ -39,7 +39,8 @@ fn a_session_that_grew_supersedes_what_was_said_of_it() {
     assert_eq!(bench.json(&["import", "s.jsonl", "--json"], 0)["new"], 1);
     let before = listed(&bench).remove("s").unwrap();
     let id = before["id"].as_str().unwrap().to_owned();
-    assert_eq!(bench.output(&["label", &id, "--outcome", "failure"]).status.code(), Some(0));
+    let told = ["--outcome", "failure", "--task", "lists/1", "--note", "odd"];
+    assert_eq!(bench.output(&[&["label", &id][..], &told].concat()).status.code(), Some(0));
     assert_eq!(bench.output(&["diagnose"]).status.code(), Some(0));
 
     let grown = first_turns("s", &none)
@@ -54,6 +55,11 @@ fn a_session_that_grew_supersedes_what_was_said_of_it() {
     assert_eq!(after["key"], before["key"]);
     assert_ne!(after["id"], before["id"]);
     assert_eq!((after["nodes"].as_u64(), after["outcome"].as_str()), (Some(4), Some("unknown")));
+    assert_eq!(
+        (&after["task"], &after["note"]),
+        (&json!("lists/1"), &json!("odd")),
+        "what holds for any length"
+    );
     let stats = bench.json(&["stats", "--json"], 0);
     assert_eq!(
         (stats["superseded"].as_u64(), stats["stale_verdicts"].as_u64() > Some(0)),
@@ -136,4 +142,83 @@ fn a_codex_session_that_grew_is_one_run() {
     assert_eq!(bench.json(&["stats", "--json"], 0)["stored_nodes"], 2);
     let runs = listed(&bench);
     assert_eq!((runs.len(), runs["c"]["nodes"].as_u64()), (1, Some(2)));
+}
+
+/// Imports a session line by line; each time it is one run.
+fn read_line_by_line(lines: &[Value]) -> Value {
+    let bench = Bench::new();
+    let mut text = String::new();
+    for line in lines {
+        text += &line.to_string();
+        text.push('\n');
+        bench.write("s.jsonl", &text);
+        let summary = bench.json(&["import", "s.jsonl", "--json"], 0);
+        let runs = bench.json_lines(&["ls", "--json"]);
+        assert_eq!(runs.len(), 1, "after {line}: {summary}");
+    }
+    let rows = bench.json_lines(&["ls", "--json"]);
+    // The whole file first, then the half one of a backup: nothing goes back.
+    let half: String = text.split_inclusive('\n').take(lines.len() / 2).collect();
+    let other = Bench::new();
+    other.write("s.jsonl", &text);
+    other.json(&["import", "s.jsonl", "--json"], 0);
+    other.write("s.jsonl", half);
+    other.json(&["import", "s.jsonl", "--json"], 0);
+    assert_eq!(other.json_lines(&["ls", "--json"])[0]["id"], rows[0]["id"]);
+    rows[0].clone()
+}
+
+#[test]
+fn a_claude_code_session_read_in_mid_response_is_one_run() {
+    let of_response = |uuid: &str, parent: &str, block: Value| {
+        json!({
+            "type": "assistant", "sessionId": "s", "uuid": uuid, "parentUuid": parent, "isSidechain": false,
+            "timestamp": "2026-02-01T10:00:01.000Z",
+            "message": { "role": "assistant", "id": "m1", "content": [block] },
+        })
+    };
+    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "Read", "input": { "path": id } });
+    let result = |uuid: &str, parent: &str, id: &str| {
+        json!({
+            "type": "user", "sessionId": "s", "uuid": uuid, "parentUuid": parent, "isSidechain": false,
+            "timestamp": "2026-02-01T10:00:02.000Z",
+            "message": { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": id, "content": "1" }] },
+        })
+    };
+    let asked: Value =
+        serde_json::from_str(&line("s", "u1", None, "user", "Read both.", &json!({}))).unwrap();
+    let told: Value =
+        serde_json::from_str(&line("s", "a9", Some("r2"), "assistant", "Both read.", &json!({}))).unwrap();
+    let row = read_line_by_line(&[
+        asked,
+        of_response("a1", "u1", json!({ "type": "text", "text": "I read them." })),
+        of_response("a2", "a1", call("one")),
+        // The first answer stands before the second call of the same response.
+        result("r1", "a2", "one"),
+        of_response("a3", "a2", call("two")),
+        result("r2", "a3", "two"),
+        told,
+    ]);
+    assert_eq!((row["nodes"].as_u64(), row["steps"].as_u64()), (Some(4), Some(2)), "{row}");
+}
+
+#[test]
+fn a_codex_session_read_in_mid_response_is_one_run() {
+    let at = |second: u32, kind: &str, payload: Value| json!({ "timestamp": format!("2026-03-01T09:00:{second:02}Z"), "type": kind, "payload": payload });
+    let say = |role: &str, text: &str| {
+        let kind = if role == "user" { "input_text" } else { "output_text" };
+        json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
+    };
+    let call =
+        |id: &str| json!({ "type": "function_call", "name": "shell", "arguments": "{}", "call_id": id });
+    let row = read_line_by_line(&[
+        at(0, "session_meta", json!({ "id": "c" })),
+        at(1, "response_item", say("user", "List the files.")),
+        at(2, "response_item", say("assistant", "I look.")),
+        at(4, "response_item", call("one")),
+        at(7, "response_item", json!({ "type": "function_call_output", "call_id": "one", "output": "a b" })),
+        at(8, "event_msg", json!({ "type": "exec_command_end", "call_id": "one", "exit_code": 0 })),
+        at(9, "response_item", say("assistant", "Two files.")),
+    ]);
+    assert_eq!((row["nodes"].as_u64(), row["steps"].as_u64()), (Some(4), Some(2)), "{row}");
 }

@@ -50,6 +50,23 @@ fn counts(event: &Value) -> [u64; 5] {
 }
 
 #[test]
+fn outcomes_find_their_runs_in_any_look() {
+    let bench = Bench::new();
+    bench.write("outcomes.csv", "task_id,outcome\n1,failure\n2,success\n3,success\n");
+    bench.write("logs/a.jsonl", chat_line("a", "bench/1", None, "x"));
+    let mut watching = Watching::start(&bench, &["--outcomes", "outcomes.csv"]);
+    assert_eq!(watching.event()["new"], 1);
+    bench.write("logs/b.jsonl", chat_line("b", "bench/2", None, "y"));
+    assert_eq!(watching.event()["new"], 1);
+    let (status, _, said) = watching.interrupt();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert_eq!(said.matches("names no run").count(), 1, "{said}");
+    assert!(said.contains("line 4 of the outcome file names no run: `3`"), "{said}");
+    let rows = bench.json_lines(&["ls", "--json"]);
+    assert_eq!(rows.iter().map(|row| &row["outcome"]).collect::<Vec<_>>(), ["failure", "success"]);
+}
+
+#[test]
 fn what_is_new_or_has_grown_is_imported_as_it_comes() {
     let bench = Bench::new();
     let first = chat_line("a", "t", Some(true), "x");

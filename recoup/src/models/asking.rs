@@ -221,7 +221,6 @@ impl AskedModel {
                         reply: &paid.reply,
                         usage: paid.usage,
                         cost: paid.cost,
-                        took_ms: paid.took.as_millis() as u64,
                     })?;
                     Ok(paid.reply)
                 })
@@ -310,7 +309,7 @@ impl AskedModel {
             };
             ledger.hedged(stage, name, charged);
         }
-        let reply = match answer {
+        let mut reply = match answer {
             Ok(reply) => reply,
             Err(error) => {
                 failed(reservation, &error);
@@ -346,7 +345,8 @@ impl AskedModel {
         let doubtful = !plausible && self.host().is_some();
         let answered = Answered { usage, doubtful, cost, took, name: &reply.model };
         ledger.answered(stage, name, &answered);
-        Ok(Paid { reply, usage, cost, took })
+        reply.took_ms = took.as_millis() as u64;
+        Ok(Paid { reply, usage, cost })
     }
 
     /// What a second sending may take, where one may be made now: as many as questions in flight at most, those
@@ -370,7 +370,6 @@ struct Paid {
     reply: ChatReply,
     usage: Usage,
     cost: Option<Cost>,
-    took: Duration,
 }
 
 /// A model as one stage asks it about one run.

@@ -43,8 +43,6 @@ pub struct Kept<'a> {
     pub usage: Usage,
     /// What it cost; `None` where the model has no price.
     pub cost: Option<Cost>,
-    /// How long it took.
-    pub took_ms: u64,
 }
 
 /// The hash of a question and of who is asked.

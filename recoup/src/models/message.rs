@@ -233,6 +233,9 @@ pub struct ChatReply {
     /// The tokens whose log-probabilities were asked for, where the provider gives them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Vec<TokenLogprob>>,
+    /// How long it took, in milliseconds; 0 where nobody measured it.
+    #[serde(default)]
+    pub took_ms: u64,
 }
 
 impl ChatReply {
@@ -246,6 +249,7 @@ impl ChatReply {
             usage: None,
             model: String::new(),
             tokens: None,
+            took_ms: 0,
         }
     }
 }

@@ -362,6 +362,7 @@ impl Completion {
             usage,
             model: self.model.unwrap_or_default(),
             tokens,
+            took_ms: 0,
         })
     }
 }

@@ -275,7 +275,6 @@ impl ProviderBatch {
             reply,
             usage,
             cost: self.price.map(|price| price.of(usage)),
-            took_ms: 0,
         })
     }
 

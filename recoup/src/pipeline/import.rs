@@ -73,10 +73,10 @@ pub fn import(
     imported.stored = sink.finish()?;
     imported.lopsided = store.largest_component()?.filter(LargestComponent::is_too_large);
     if !config.outcomes.is_empty() {
-        imported.attached = outcomes::attach(store, config.outcomes, config.now)?;
+        imported.attached = outcomes::attach(store, config.outcomes, &imported.stored.runs, config.now)?;
     }
     if config.assume_failure {
-        outcomes::assume_failure(store, config.now)?;
+        outcomes::assume_failure(store, &imported.stored.runs, config.now)?;
     }
     Ok(imported)
 }

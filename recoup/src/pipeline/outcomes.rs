@@ -2,12 +2,13 @@
 //!
 //! Neither touches a trajectory: both become label verdicts, so the source's own word stays visible.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::Value;
 
+use crate::id::{TaskKey, TrajectoryId};
 use crate::store::{Filter, Page, Row, Store, StoreError};
-use crate::trajectory::Status;
+use crate::trajectory::{Status, TerminationKind};
 use crate::verdict::{Content, Label, Producer, Verdict};
 
 /// One line of an outcome file.
@@ -15,7 +16,8 @@ use crate::verdict::{Content, Label, Producer, Verdict};
 pub struct OutcomeLine {
     /// 1-based line.
     pub line: u64,
-    /// Trajectory id, native run or session id, or task key; the task's last segment is enough.
+    /// Trajectory id, native run or session id, or task key; of a run that is read in the same call the task's last
+    /// segment is enough.
     pub id: String,
     /// The outcome.
     pub status: Status,
@@ -26,8 +28,28 @@ pub struct OutcomeLine {
 /// What attaching an outcome file did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attached {
-    /// Lines that name no run of the project.
-    pub unmatched: Vec<OutcomeLine>,
+    /// Lines that were attached to no run.
+    pub unmatched: Vec<Unmatched>,
+}
+
+/// A line that was attached to no run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unmatched {
+    /// The line.
+    pub line: OutcomeLine,
+    /// The tasks that it may mean, where there are several; empty where it names none.
+    pub tasks: BTreeSet<TaskKey>,
+}
+
+/// How a run bears a name, the closest first: the runs that were just read come before the rest of the project,
+/// of which nothing is named by half a key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Bearing {
+    Own,
+    Task,
+    LastSegment,
+    OwnElsewhere,
+    TaskElsewhere,
 }
 
 /// Names of the columns that may hold the id, the best first.
@@ -129,57 +151,78 @@ fn outcome_line(line: u64, row: &Fields, success_at: Option<f64>) -> Result<Outc
     Ok(OutcomeLine { line, id, status, score })
 }
 
-/// Attaches an outcome file's lines to the runs they name. A line that names a task holds for every
-/// run of it.
+/// Attaches an outcome file's lines to the runs they name, among those read in this call (`read`) or else in the
+/// project. A line that names a task holds for every run of it.
 ///
 /// # Errors
 /// When the store fails.
-pub(super) fn attach(store: &mut Store, lines: &[OutcomeLine], now: &str) -> Result<Attached, StoreError> {
-    let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+pub(super) fn attach(
+    store: &mut Store,
+    lines: &[OutcomeLine],
+    read: &[TrajectoryId],
+    now: &str,
+) -> Result<Attached, StoreError> {
+    let read: HashSet<TrajectoryId> = read.iter().copied().collect();
     let rows = store.list(&Filter::default(), Page::ALL)?;
-    for (index, row) in rows.iter().enumerate() {
-        let mut names = vec![row.id.to_string(), row.task.0.clone()];
-        names.extend(row.native_id.clone());
-        names.extend(row.task.0.rsplit_once('/').map(|(_, last)| last.to_owned()));
-        names.sort();
-        names.dedup();
-        for name in names {
-            by_name.entry(name).or_default().push(index);
+    let mut by_name: BTreeMap<&str, (Bearing, Vec<&Row>)> = BTreeMap::new();
+    let ids: Vec<String> = rows.iter().map(|row| row.id.to_string()).collect();
+    for (row, id) in rows.iter().zip(&ids) {
+        let is_read = read.contains(&row.id);
+        let (own, task) = if is_read {
+            (Bearing::Own, Bearing::Task)
+        } else {
+            (Bearing::OwnElsewhere, Bearing::TaskElsewhere)
+        };
+        let last =
+            row.task.0.rsplit_once('/').filter(|_| is_read).map(|(_, last)| (last, Bearing::LastSegment));
+        let native = row.native_id.as_deref().map(|native| (native, own));
+        let names = [Some((id.as_str(), own)), native, Some((row.task.0.as_str(), task)), last];
+        for (name, bearing) in names.into_iter().flatten() {
+            let (closest, bearers) = by_name.entry(name).or_insert_with(|| (bearing, Vec::new()));
+            if bearing < *closest {
+                (*closest, *bearers) = (bearing, Vec::new());
+            }
+            if bearing == *closest {
+                bearers.push(row);
+            }
         }
     }
     let mut attached = Attached::default();
     let mut verdicts = Vec::new();
     for line in lines {
-        let Some(indices) = by_name.get(&line.id) else {
-            attached.unmatched.push(line.clone());
+        let found = by_name.get(line.id.as_str());
+        let bearers = found.iter().flat_map(|(_, bearers)| bearers);
+        let tasks: BTreeSet<TaskKey> = bearers.clone().map(|row| row.task.clone()).collect();
+        let is_half = found.is_some_and(|(bearing, _)| *bearing == Bearing::LastSegment);
+        if tasks.is_empty() || is_half && tasks.len() > 1 {
+            attached.unmatched.push(Unmatched { line: line.clone(), tasks });
             continue;
-        };
-        let label = Label { outcome: Some(line.status), score: line.score, ..Label::default() };
-        let producer = Producer { rank: 90, ..Producer::rules("outcomes-file", 1) };
-        for index in indices {
-            verdicts.push(verdict(&rows[*index], producer.clone(), label.clone(), now));
         }
+        let label = Label { outcome: Some(line.status), score: line.score, ..Label::default() };
+        verdicts.extend(bearers.map(|row| verdict(row, Producer::outcomes_file(), label.clone(), now)));
     }
-    for chunk in verdicts.chunks(1000) {
-        store.put_verdicts(chunk)?;
-    }
+    store.put_verdicts(&verdicts)?;
     Ok(attached)
 }
 
-/// Labels every run without an outcome as failed, at the lowest rank: any other word wins.
+/// Labels every run without an outcome among those read in this call as failed, at the lowest rank: any other
+/// word wins. A run that its infrastructure ended has not failed.
 ///
 /// # Errors
 /// When the store fails.
-pub(super) fn assume_failure(store: &mut Store, now: &str) -> Result<(), StoreError> {
+pub(super) fn assume_failure(store: &mut Store, read: &[TrajectoryId], now: &str) -> Result<(), StoreError> {
+    let read: HashSet<TrajectoryId> = read.iter().copied().collect();
     let filter = Filter { outcome: Some(Status::Unknown.as_str().to_owned()), ..Filter::default() };
-    let rows = store.list(&filter, Page::ALL)?;
     let label = Label { outcome: Some(Status::Failure), ..Label::default() };
-    let producer = Producer { rank: 20, ..Producer::rules("assume", 1) };
-    let verdicts: Vec<Verdict> =
-        rows.iter().map(|row| verdict(row, producer.clone(), label.clone(), now)).collect();
-    for chunk in verdicts.chunks(1000) {
-        store.put_verdicts(chunk)?;
+    let mut verdicts = Vec::new();
+    for row in store.list(&filter, Page::ALL)? {
+        let is_meant = read.contains(&row.id)
+            && store.termination_kind(row.id)? != Some(TerminationKind::InfrastructureError);
+        if is_meant {
+            verdicts.push(verdict(&row, Producer::assumption(), label.clone(), now));
+        }
     }
+    store.put_verdicts(&verdicts)?;
     Ok(())
 }
 

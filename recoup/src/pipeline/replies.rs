@@ -24,7 +24,7 @@ impl ReplyCache for Replies {
             prompt_tokens: kept.usage.prompt,
             completion_tokens: kept.usage.completion,
             cost: kept.cost.map(|cost| cost.0),
-            took_ms: kept.took_ms,
+            took_ms: kept.reply.took_ms,
             body: &body,
         };
         Self::put(self, &reply).map_err(|error| failed(&error))

@@ -38,7 +38,7 @@ pub struct Summary {
     pub losses: u64,
     /// New runs on no side of the split because they would join two.
     pub excluded_by_split: u64,
-    /// Lines of an outcome file that name no run.
+    /// Lines of an outcome file that were attached to no run: they name none, or runs of several tasks.
     pub unmatched_outcomes: u64,
     /// Runs read, by outcome as it stands: with labels, outcome files and assumptions.
     pub outcomes: OutcomeCounts,

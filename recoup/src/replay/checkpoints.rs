@@ -143,6 +143,7 @@ impl Executor<'_> {
             self.taken.turns.push(Taken {
                 thought: turn.thought.clone(),
                 said: turn.said.clone(),
+                spent: turn.spent,
                 exchanges: self.action,
             });
             self.taken.states.push(scene.state()?);

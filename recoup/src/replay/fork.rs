@@ -90,12 +90,11 @@ impl Matched<'_> {
                 let conditions = Conditions {
                     seed,
                     rules: self.environment.identity().policy.as_deref(),
-                    turns: Some(reopened.turns_max),
+                    limits: reopened.limits,
                     keep: Keep::Hashes,
                     from: Some(&prefix),
                     advice: advice.as_ref(),
                     first: first.clone(),
-                    ..Conditions::default()
                 };
                 let episode = rollout::run(&mut *reopened.instance, &reopened.task, self.policy, conditions);
                 let origin = Origin {
@@ -130,7 +129,7 @@ impl Matched<'_> {
             policy: self.policy,
             seed,
             trial: origin.continuation,
-            max_steps: (reopened.turns_max != reopened.task.max_steps).then_some(reopened.turns_max),
+            limits: reopened.limits,
             origin: Some(origin),
             advice,
         };

@@ -11,7 +11,7 @@ use super::{Checkpoints, ReplayError, continuation_seed};
 use crate::environments::{Action, rand};
 use crate::json::Json;
 use crate::rollout::policies::{self, STYLES};
-use crate::rollout::{self, Conditions, Keep, Turn};
+use crate::rollout::{self, Conditions, EpisodeLimits, Keep, Turn};
 use crate::trajectory::{Origin, Sealed};
 use crate::verdict::ReferenceLabel;
 
@@ -76,7 +76,7 @@ fn fault(
     let conditions = Conditions {
         seed: continuation_seed(matched.seed, matched.run.id, turn, 0),
         rules: matched.environment.identity().policy.as_deref(),
-        turns: Some(turn as u64 + 1),
+        limits: EpisodeLimits { turns: Some(turn as u64 + 1), ..EpisodeLimits::default() },
         from: Some(&prefix),
         ..Conditions::default()
     };
@@ -105,7 +105,7 @@ fn keep(
         let conditions = Conditions {
             seed,
             rules: matched.environment.identity().policy.as_deref(),
-            turns: Some(reopened.turns_max),
+            limits: reopened.limits,
             keep: Keep::Hashes,
             from: Some(&prefix),
             first: Some(first),

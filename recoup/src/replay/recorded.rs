@@ -8,7 +8,7 @@ use super::ReplayError;
 use crate::environments::Action;
 use crate::id::Hash;
 use crate::json::Json;
-use crate::rollout::{self, GAP, Turn};
+use crate::rollout::{self, GAP, Spent, Turn};
 use crate::trajectory::{ArgumentsForm, Node, Part, Role, ToolCall, Trajectory, same_action};
 
 /// What a stored run says of its episode, on its main branch.
@@ -29,6 +29,8 @@ pub struct RecordedTurn {
     pub thought: Option<String>,
     /// Its words beside calls.
     pub said: Option<String>,
+    /// What choosing it took, as far as it is on record.
+    pub spent: Spent,
     /// Its actions, in order.
     pub actions: Vec<Action>,
     /// What each showed, in the order of the actions; fewer where the record ends before.
@@ -104,7 +106,7 @@ impl RecordedTurn {
     /// The turn, to be taken again.
     pub fn as_turn(&self) -> Turn {
         let (thought, said) = (self.thought.clone(), self.said.clone());
-        Turn { thought, said, actions: self.actions.clone(), ..Turn::default() }
+        Turn { thought, said, spent: self.spent, actions: self.actions.clone(), ..Turn::default() }
     }
 
     /// Whether the turn is this one action, numbers compared as numbers.
@@ -119,8 +121,14 @@ impl RecordedTurn {
     }
 
     fn open(position: usize, node: &Node) -> Result<Self, ReplayError> {
-        let mut turn =
-            Self { node: position, thought: None, said: None, actions: Vec::new(), seen: Vec::new() };
+        let usage = node.occurrence.call.as_ref().and_then(|call| call.usage);
+        let spent = usage.map_or_else(Spent::default, |usage| Spent {
+            tokens: usage.input.saturating_add(usage.output),
+            answer_tokens: usage.output,
+            ..Spent::default()
+        });
+        let (actions, seen) = (Vec::new(), Vec::new());
+        let mut turn = Self { node: position, thought: None, said: None, spent, actions, seen };
         let mut says = rollout::says_beside_calls(node);
         for part in &node.parts {
             match part {

@@ -7,6 +7,7 @@ use super::volatile::Volatile;
 use super::{Checkpoints, ReplayError};
 use crate::environments::{Environment, Instance, TaskSpec};
 use crate::id::Hash;
+use crate::rollout::EpisodeLimits;
 use crate::trajectory::Trajectory;
 
 /// A stored run with its task opened.
@@ -19,8 +20,8 @@ pub struct Reopened {
     pub recorded: Recorded,
     /// What the environment declares volatile.
     pub volatile: Volatile,
-    /// Most turns, those taken included.
-    pub turns_max: u64,
+    /// What the run could spend, what it has spent included.
+    pub limits: EpisodeLimits,
 }
 
 /// What brings an environment to a task's first state.
@@ -50,13 +51,13 @@ impl Reopened {
         };
         let task = environment.generate(seed, difficulty)?;
         let recorded = Recorded::read(run)?;
-        let turns_max = run.budget.as_ref().and_then(|budget| budget.steps).unwrap_or(task.max_steps);
+        let limits = EpisodeLimits::of(run.budget.as_ref(), &task);
         Ok(Self {
             instance: environment.open(&task)?,
             volatile: Volatile::of(&identity.manifest),
             task,
             recorded,
-            turns_max,
+            limits,
         })
     }
 
@@ -72,10 +73,11 @@ impl Reopened {
     /// A budget that is the task's own counts as the same rule in every task.
     pub fn config_hash(&self, run: &Trajectory, environment: &dyn Environment, policy: &str) -> Hash {
         let harness = run.harness.as_ref();
-        let budget = match self.turns_max {
-            turns if turns == self.task.max_steps => "the task's own".to_owned(),
-            turns => format!("{turns} turns"),
-        };
+        let EpisodeLimits { turns, tokens, milliseconds } = self.limits;
+        let mut budget = turns.map_or_else(|| "the task's own".to_owned(), |turns| format!("{turns} turns"));
+        for (most, unit) in [(tokens, "tokens"), (milliseconds, "ms")] {
+            budget.extend(most.map(|most| format!(", {most} {unit}")));
+        }
         let fields = [
             policy,
             harness.map_or("", |harness| &harness.name),

@@ -73,6 +73,7 @@ mod tests {
     use crate::environments::Action;
     use crate::json::Json;
     use crate::replay::{Recorded, RecordedTurn, Seen};
+    use crate::rollout::Spent;
 
     fn keys(text: &str) -> Vec<String> {
         text.chars().map(String::from).collect()
@@ -85,6 +86,7 @@ mod tests {
             node: 0,
             thought: None,
             said: None,
+            spent: Spent::default(),
             actions: vec![Action::call(letter.to_string(), Json::parse("{}").unwrap())],
             seen: vec![seen()],
         };

@@ -115,7 +115,7 @@ impl Matched<'_> {
         let conditions = Conditions {
             seed: continuation_seed(self.seed, self.run.id, turn, continuation),
             rules: self.environment.identity().policy.as_deref(),
-            turns: Some(reopened.turns_max),
+            limits: reopened.limits,
             from: Some(&prefix),
             first,
             ..Conditions::default()

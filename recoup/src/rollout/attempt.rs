@@ -32,7 +32,7 @@ impl Attempt {
         let conditions = Conditions {
             seed: assignment.seed,
             rules: environment.identity().policy.as_deref(),
-            turns: plan.max_steps,
+            limits: plan.limits,
             keep,
             ..Conditions::default()
         };
@@ -56,7 +56,7 @@ impl Attempt {
             policy,
             seed: assignment.seed,
             trial: assignment.trial,
-            max_steps: plan.max_steps,
+            limits: plan.limits,
             origin: None,
             advice: None,
         };

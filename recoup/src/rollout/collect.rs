@@ -82,7 +82,7 @@ pub fn pending(
     for assignment in assignments {
         let Assignment { task_seed, difficulty, family, trial, seed } = &assignment;
         let key = TaskSpec::key_of(&identity.manifest.name, family, *difficulty, *task_seed);
-        let id = native_id(identity, &key, policy.name(), *seed, *trial, plan.max_steps);
+        let id = native_id(identity, &key, policy.name(), *seed, *trial, plan.limits);
         match stored.get(&id) {
             Some(id) => pending.known.push(*id),
             None => pending.missing.push(assignment),

@@ -1,6 +1,6 @@
 //! An episode: what one run of a policy on a task has shown, however it ended.
 
-use super::PolicyError;
+use super::{PolicyError, Spent};
 use crate::environments::{EnvironmentError, Exchange, Score, State};
 use crate::id::Hash;
 use crate::trajectory::TerminationKind;
@@ -36,6 +36,8 @@ pub struct Taken {
     pub thought: Option<String>,
     /// The words beside calls.
     pub said: Option<String>,
+    /// What choosing it took.
+    pub spent: Spent,
     /// Exchanges of the transcript that belong to it, in order after those of the turns before.
     pub exchanges: usize,
 }

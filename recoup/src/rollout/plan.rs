@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Keep;
+use super::{EpisodeLimits, Keep};
 use crate::environments::{Manifest, TaskSpec, rand};
 use crate::id::Hash;
 
@@ -24,8 +24,8 @@ pub struct Plan {
     pub family: Option<String>,
     /// Runs of each task.
     pub trials: u32,
-    /// Most turns of a run; those of its task where absent.
-    pub max_steps: Option<u64>,
+    /// What a run may spend.
+    pub limits: EpisodeLimits,
     /// What of the states is kept on the records.
     pub keep: Keep,
 }
@@ -86,7 +86,7 @@ impl Plan {
             difficulties: Difficulties::All,
             family: None,
             trials: 1,
-            max_steps: None,
+            limits: EpisodeLimits::default(),
             keep: Keep::Hashes,
         }
     }

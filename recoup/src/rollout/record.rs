@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use sha2::{Digest as _, Sha256};
 
 use super::conversation::{GAP, UNREADABLE, unread_text};
-use super::{Advice, Episode, Policy, Taken, TakesAdvice};
+use super::{Advice, Episode, EpisodeLimits, Policy, Spent, Taken, TakesAdvice};
 use crate::environments::{self, Action, Exchange, Identity, State, TaskSpec, ToolSpec};
 use crate::id::{Hash, hexadecimal};
 use crate::json::Json;
 use crate::task::{EnvironmentRef, Task, VerifierRef};
 use crate::trajectory::{
-    Agent, ArgumentsForm, Budget, Harness, NativeId, Node, Occurrence, Origin, Outcome, Part, Role, Status,
-    ToolCall, ToolResult, Trajectory,
+    Agent, ArgumentsForm, Call, Harness, NativeId, Node, Occurrence, Origin, Outcome, Part, Role, Status,
+    ToolCall, ToolResult, Trajectory, Usage,
 };
 
 /// Name of the format.
@@ -58,8 +58,8 @@ pub struct Recording<'a> {
     pub seed: u64,
     /// Which run of the task, from 0.
     pub trial: u32,
-    /// Most turns, where it was not left to the task.
-    pub max_steps: Option<u64>,
+    /// What the run could spend.
+    pub limits: EpisodeLimits,
     /// The run that this one continues, where it does.
     pub origin: Option<&'a Origin>,
     /// What the policy was told where it went on.
@@ -70,7 +70,7 @@ impl Recording<'_> {
     /// The run's own name: see [`native_id`]. A continuation is named after its origin too.
     fn native_id(&self) -> String {
         let key = self.task.key(&self.identity.manifest.name);
-        let id = native_id(self.identity, &key, self.policy.name(), self.seed, self.trial, self.max_steps);
+        let id = native_id(self.identity, &key, self.policy.name(), self.seed, self.trial, self.limits);
         let Some(origin) = self.origin else { return id };
         let (node, continuation) = ((origin.node as u64).to_le_bytes(), origin.continuation.to_le_bytes());
         let from = [id.as_bytes(), &origin.trajectory.0.0, &node, origin.arm.as_bytes(), &continuation];
@@ -85,14 +85,18 @@ pub(super) fn native_id(
     policy: &str,
     seed: u64,
     trial: u32,
-    max_steps: Option<u64>,
+    limits: EpisodeLimits,
 ) -> String {
     let (seed, trial) = (seed.to_le_bytes(), trial.to_le_bytes());
-    // No run has a budget of no turn, so that 0 can stand for the task's own.
-    let steps = max_steps.unwrap_or(0).to_le_bytes();
+    // No run has a budget of nothing, so that 0 can stand for the task's own turns and for no limit.
+    let [turns, tokens, time] =
+        [limits.turns, limits.tokens, limits.milliseconds].map(|most| most.unwrap_or(0).to_le_bytes());
     let version = identity.version();
-    Hash::of_all(&[version.as_bytes(), task_key.as_bytes(), policy.as_bytes(), &seed, &trial, &steps])
-        .to_string()
+    let mut parts = vec![version.as_bytes(), task_key.as_bytes(), policy.as_bytes(), &seed, &trial, &turns];
+    if limits.tokens.is_some() || limits.milliseconds.is_some() {
+        parts.extend([&tokens[..], &time]);
+    }
+    Hash::of_all(&parts).to_string()
 }
 
 /// A task as records name it.
@@ -115,7 +119,7 @@ pub fn record(episode: &Episode, of: &Recording<'_>) -> (Trajectory, NativeId) {
     run.harness = Some(Harness { name: FORMAT.to_owned(), version: None });
     run.trial = Some(i64::from(of.trial));
     run.seed = Some(of.seed as i64);
-    run.budget = Some(Budget { steps: Some(of.max_steps.unwrap_or(of.task.max_steps)), ..Budget::default() });
+    run.budget = Some(of.limits.budget(of.task));
     run.environment = Some(EnvironmentRef {
         name: name.clone(),
         version: Some(of.identity.version()),
@@ -241,10 +245,26 @@ fn push_turn(
     turn.occurrence = unanswered.filter(|_| answers.is_empty()).unwrap_or_default();
     turn.occurrence.copied_context = occurrence(first).copied_context;
     turn.occurrence.extra = mark.map(Json::string);
+    if !turn.occurrence.copied_context {
+        turn.occurrence.call = call(taken.spent).map(Box::new);
+    }
     run.push(turn.sampled());
     for answer in answers {
         run.push(answer);
     }
+}
+
+/// What choosing a turn took, where that is known.
+fn call(spent: Spent) -> Option<Call> {
+    let Spent { tokens, answer_tokens, cost, .. } = spent;
+    let usage =
+        Usage { input: tokens.saturating_sub(answer_tokens), output: answer_tokens, ..Usage::default() };
+    let call = Call {
+        usage: (tokens > 0).then_some(usage),
+        cost: cost.map(crate::models::Cost::to_usd),
+        ..Call::default()
+    };
+    (call != Call::default()).then_some(call)
 }
 
 fn outcome(episode: &Episode) -> Outcome {

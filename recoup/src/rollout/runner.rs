@@ -9,7 +9,9 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::episode::executed;
-use super::{Advice, End, Episode, Policy, PolicyError, Prefix, Situation, Spent, Taken, Turn};
+use super::{
+    Advice, End, Episode, EpisodeLimits, Policy, PolicyError, Prefix, Situation, Spent, Taken, Turn,
+};
 use crate::environments::{
     Action, Driver, EnvironmentError, Exchange, Instance, Scene, State, Step, TaskSpec, ToolSpec,
 };
@@ -25,12 +27,8 @@ pub struct Conditions<'a> {
     pub seed: u64,
     /// The written policy that it must follow.
     pub rules: Option<&'a str>,
-    /// Most turns, those of the prefix included; those of the task where absent.
-    pub turns: Option<u64>,
-    /// Most tokens that this run may spend.
-    pub tokens: Option<u64>,
-    /// Most time that this run may spend choosing, as its policy measures it.
-    pub milliseconds: Option<u64>,
+    /// What the run may spend.
+    pub limits: EpisodeLimits,
     /// What of the states is kept.
     pub keep: Keep,
     /// Where it continues from; the start of the task where absent.
@@ -62,7 +60,7 @@ pub fn run(
     conditions: Conditions<'_>,
 ) -> Episode {
     let tools = instance.tools().to_vec();
-    let turns = conditions.turns.unwrap_or(task.max_steps);
+    let turns = conditions.limits.turns_of(task);
     let from = conditions.from;
     let mut runner = Runner {
         policy,
@@ -82,6 +80,9 @@ pub fn run(
         checkpoints: Vec::new(),
         conditions,
     };
+    for turn in from.iter().flat_map(|prefix| &prefix.turns) {
+        runner.spend(turn.spent);
+    }
     let played = instance.run(from.map(|prefix| &prefix.state), &mut runner);
     let Runner { first_observation, transcript, turns, prefix_turns, end, hashes, checkpoints, .. } = runner;
     let mut episode = Episode {
@@ -178,10 +179,11 @@ impl Runner<'_> {
         if taken >= self.budget {
             return Err(End::MaxSteps);
         }
-        if self.conditions.tokens.is_some_and(|most| self.spent.tokens >= most) {
+        let limits = self.conditions.limits;
+        if limits.tokens.is_some_and(|most| self.spent.tokens >= most) {
             return Err(End::MaxTokens);
         }
-        if self.conditions.milliseconds.is_some_and(|most| self.spent.milliseconds >= most) {
+        if limits.milliseconds.is_some_and(|most| self.spent.milliseconds >= most) {
             return Err(End::MaxTime);
         }
         if let Some(turn) = self.conditions.first.take() {
@@ -207,16 +209,21 @@ impl Runner<'_> {
         })
     }
 
+    fn spend(&mut self, spent: Spent) {
+        self.spent.tokens = self.spent.tokens.saturating_add(spent.tokens);
+        self.spent.milliseconds = self.spent.milliseconds.saturating_add(spent.milliseconds);
+    }
+
     fn begin(&mut self, turn: Turn) {
-        self.spent.tokens = self.spent.tokens.saturating_add(turn.spent.tokens);
-        self.spent.milliseconds = self.spent.milliseconds.saturating_add(turn.spent.milliseconds);
+        self.spend(turn.spent);
         if turn.actions.is_empty() {
             self.end = Some(End::Stopped);
         }
-        if !turn.actions.is_empty() || turn.thought.is_some() {
-            self.turns.push(Taken { thought: turn.thought, said: turn.said, exchanges: 0 });
-        }
         self.queue = turn.actions.into();
+        if !self.queue.is_empty() || turn.thought.is_some() {
+            let Turn { thought, said, spent, .. } = turn;
+            self.turns.push(Taken { thought, said, spent, exchanges: 0 });
+        }
     }
 
     /// The episode is done: what the turn still holds comes too late.

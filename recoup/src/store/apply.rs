@@ -2,13 +2,14 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Statement, ToSql, params};
 
-use super::pack::Frame;
+use super::pack::{Frame, PackCache};
 use super::plan::{NewRun, Plan, Ref, Waiting, tag};
 use super::revisions::Fate;
-use super::{StoreError, join, sketches, varint, verdicts};
-use crate::id::TrajectoryKey;
+use super::{StoreError, facets, join, load, sketches, varint, verdicts};
+use crate::id::{TrajectoryId, TrajectoryKey};
 use crate::task::goal_hash;
 use crate::trajectory::Sealed;
+use crate::verdict::{Content, Label, Producer, Verdict};
 
 /// Rows that one statement adds.
 const ROWS: usize = 32;
@@ -147,11 +148,7 @@ fn put_run(
     now: &str,
 ) -> Result<(), StoreError> {
     let head = &sealed.head;
-    if latest {
-        let mut older =
-            connection.prepare_cached("UPDATE trajectory SET latest = 0 WHERE base = ?1 AND ordinal = ?2")?;
-        older.execute((base.0.0, ordinal as i64))?;
-    }
+    let superseded = if latest { supersede(connection, base, ordinal)? } else { None };
     let seq = next_id(connection, "trajectory")?;
     let goal = (!head.task.goal.trim().is_empty()).then(|| goal_hash(&head.task.goal).0);
     let agents: Vec<&str> = head.agents.iter().map(|agent| agent.name.as_str()).collect();
@@ -209,7 +206,45 @@ fn put_run(
     for label in &sealed.labels {
         verdicts::put(connection, seq, &join::verdict(head.id, label.clone(), now))?;
     }
+    if let Some(older) = superseded {
+        carry_labels(connection, older, (seq, head.id))?;
+    }
     Ok(())
+}
+
+/// Makes room for a newest revision and returns the one that was it.
+fn supersede(connection: &Connection, base: TrajectoryKey, ordinal: u64) -> rusqlite::Result<Option<i64>> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE trajectory SET latest = 0 WHERE base = ?1 AND ordinal = ?2 AND latest RETURNING seq",
+    )?;
+    statement.query_row((base.0.0, ordinal as i64), |row| row.get(0)).optional()
+}
+
+/// Carries what was told of a run over to its newest revision. An outcome holds for the messages that it was
+/// given for and no others; what was only assumed for want of an outcome is not carried.
+fn carry_labels(
+    connection: &Connection,
+    older: i64,
+    (seq, id): (i64, TrajectoryId),
+) -> Result<(), StoreError> {
+    let labels = verdicts::of_kind(connection, older, "label")?;
+    if labels.is_empty() {
+        return Ok(());
+    }
+    let same = load::node_ids(connection, older)? == load::node_ids(connection, seq)?;
+    // The last put counts among equals.
+    for Verdict { producer, evidence, content, created_at, .. } in labels.into_iter().rev() {
+        let Content::Label(mut label) = content else { continue };
+        if !same {
+            (label.outcome, label.score) = (None, None);
+        }
+        if producer != Producer::assumption() && label != Label::default() {
+            let carried = Verdict::new(id, producer, evidence, Content::Label(label), &created_at);
+            verdicts::put(connection, seq, &carried)?;
+        }
+    }
+    // A cache of its own: the run's pack is not committed yet.
+    facets::refresh(connection, &mut PackCache::default(), seq)
 }
 
 fn source_id(connection: &Connection, uri: &str) -> Result<i64, StoreError> {

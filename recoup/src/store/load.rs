@@ -6,7 +6,7 @@ use super::pack::{PackCache, slice};
 use super::{Store, StoreError, facets, varint};
 use crate::id::{Hash, NodeHash, TrajectoryId, TrajectoryKey};
 use crate::task::EnvironmentRef;
-use crate::trajectory::{Record, SourceRef, Trajectory};
+use crate::trajectory::{Record, SourceRef, TerminationKind, Trajectory};
 use crate::warning::ByteSpan;
 
 impl Store {
@@ -54,6 +54,13 @@ impl Store {
         let mut head = parsed_record(&self.connection, &mut self.packs.borrow_mut(), seq)?.head;
         facets::labels(&self.connection, seq)?.apply(&mut head);
         Ok(head.environment)
+    }
+
+    /// How a run came to its end, as the source says: reads no message.
+    pub fn termination_kind(&self, id: TrajectoryId) -> Result<Option<TerminationKind>, StoreError> {
+        let seq = self.seq(id)?;
+        let head = parsed_record(&self.connection, &mut self.packs.borrow_mut(), seq)?.head;
+        Ok(head.leaves.get(head.main_leaf).and_then(|leaf| leaf.outcome.termination_kind()))
     }
 
     /// The bytes of a medium (or of an environment's state), or `None` where they were never stored.

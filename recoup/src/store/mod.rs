@@ -22,6 +22,7 @@ mod facets;
 mod fingerprint;
 mod forget;
 mod gc;
+mod growth;
 mod import;
 mod join;
 mod lineage;

@@ -1,8 +1,7 @@
 //! Revisions: what a run is to the runs already stored under its key.
 //!
 //! * Equal content: a duplicate, nothing is written.
-//! * One continues the other (the end of one is a message of the other): two revisions of one run,
-//!   the longer is the latest.
+//! * One continues the other ([growth](super::growth)): two revisions of one run, the longer is the latest.
 //! * Neither: two runs that share a native id. The second gets an identity of its own, numbered from
 //!   2, and finds it again when it is imported again.
 //!
@@ -11,11 +10,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::Connection;
 
+use super::StoreError;
+use super::growth::Recording;
+use super::pack::PackCache;
 use super::plan::Waiting;
-use super::{StoreError, varint};
-use crate::id::{Hash, NodeHash, TrajectoryId, TrajectoryKey};
+use crate::id::{Hash, TrajectoryId, TrajectoryKey};
 use crate::trajectory::Sealed;
 
 /// Runs under one native id that are compared with each other.
@@ -59,27 +60,7 @@ pub(super) struct Revisions {
     known: HashMap<TrajectoryKey, Vec<Known>>,
     /// Runs of the batch that are numbered by their content.
     by_content: HashSet<TrajectoryId>,
-}
-
-/// A run's messages and its end.
-struct Ends {
-    nodes: HashSet<NodeHash>,
-    leaf: Option<NodeHash>,
-}
-
-impl Ends {
-    fn of(sealed: &Sealed) -> Self {
-        let leaf = sealed.head.leaves.get(sealed.head.main_leaf).and_then(|leaf| leaf.node);
-        Self {
-            nodes: sealed.bodies.iter().map(|body| body.hash).collect(),
-            leaf: leaf.and_then(|position| sealed.bodies.get(position)).map(|body| body.hash),
-        }
-    }
-
-    /// Whether `self` goes on where `other` ended.
-    fn continues(&self, other: &Self) -> bool {
-        other.leaf.is_none_or(|leaf| self.nodes.contains(&leaf))
-    }
+    packs: PackCache,
 }
 
 impl Revisions {
@@ -117,7 +98,7 @@ impl Revisions {
     }
 
     fn fate(
-        &self,
+        &mut self,
         connection: &Connection,
         before: &[Waiting],
         sealed: &mut Sealed,
@@ -141,11 +122,12 @@ impl Revisions {
             });
         }
         if highest > 0 {
-            let ends = Ends::of(sealed);
+            let recorded = Recording::of(sealed);
+            let packs = &mut self.packs;
             for other in known.iter().filter(|other| other.latest) {
-                let others = ends_of(connection, before, other.place)?;
-                let longer = ends.continues(&others);
-                if longer || others.continues(&ends) {
+                let earlier = recording(connection, before, other.place)?;
+                let longer = recorded.continues(&earlier, connection, packs)?;
+                if longer || earlier.continues(&recorded, connection, packs)? {
                     let ordinal = other.ordinal;
                     return Ok(Fate::New { base, ordinal, revision: true, latest: longer });
                 }
@@ -155,13 +137,17 @@ impl Revisions {
     }
 }
 
-fn ends_of(connection: &Connection, batch: &[Waiting], place: At) -> Result<Ends, StoreError> {
+fn recording<'a>(
+    connection: &Connection,
+    batch: &'a [Waiting],
+    place: At,
+) -> Result<Recording<'a>, StoreError> {
     match place {
         At::Batch(index) => {
-            let run = batch.get(index).map(|waiting| Ends::of(&waiting.sealed));
+            let run = batch.get(index).map(|waiting| Recording::of(&waiting.sealed));
             run.ok_or_else(|| StoreError::Corrupt("a run of the batch is missing".to_owned()))
         }
-        At::Stored(seq) => stored_ends(connection, seq),
+        At::Stored(seq) => Recording::stored(connection, seq),
     }
 }
 
@@ -203,24 +189,4 @@ fn stored(connection: &Connection, base: TrajectoryKey) -> Result<Vec<Known>, St
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
-}
-
-fn stored_ends(connection: &Connection, seq: i64) -> Result<Ends, StoreError> {
-    let mut statement =
-        connection.prepare_cached("SELECT nodes, main_leaf FROM content WHERE trajectory = ?1")?;
-    let row =
-        statement.query_row([seq], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Option<i64>>(1)?)));
-    let (nodes, leaf) = row.optional()?.ok_or_else(|| StoreError::Corrupt(format!("run {seq} is empty")))?;
-    let ids = varint::decode(&nodes)
-        .ok_or_else(|| StoreError::Corrupt(format!("the node list of run {seq} cannot be read")))?;
-    let mut hash_of = connection.prepare_cached("SELECT hash FROM node WHERE id = ?1")?;
-    let mut ends = Ends { nodes: HashSet::with_capacity(ids.len()), leaf: None };
-    for id in ids {
-        let hash = NodeHash(Hash(hash_of.query_row([id], |row| row.get(0))?));
-        ends.nodes.insert(hash);
-        if leaf == Some(id) {
-            ends.leaf = Some(hash);
-        }
-    }
-    Ok(ends)
 }

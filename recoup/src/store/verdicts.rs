@@ -3,7 +3,8 @@
 //! Current is the verdict of the highest producer rank, then version; between equals the best of
 //! several comes first, then the one put last, so that a person can correct a label. The time in
 //! `created_at` decides nothing. A verdict on a revision that a longer one has superseded is stale:
-//! it stays on its revision and is not carried over.
+//! it stays on its revision and is not carried over. What was told of the run is: the outcome of a label to a
+//! revision of the same messages, its task, environment and note to any.
 
 use std::collections::BTreeSet;
 

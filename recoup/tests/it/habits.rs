@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recoup::diagnosis::{DiagnosisConfig, diagnose};
 use recoup::environments::{Environment, bundled};
 use recoup::rollout::policies::{self, STYLES};
-use recoup::rollout::{Conditions, Keep, Policy, Recording, record, run};
+use recoup::rollout::{Conditions, EpisodeLimits, Keep, Policy, Recording, record, run};
 use recoup::trajectory::{Status, Trajectory};
 
 /// Runs of each style in each package.
@@ -59,7 +59,7 @@ fn recorded(environment: &dyn Environment, policy: &str, seed: u64) -> Trajector
         policy,
         seed,
         trial: 0,
-        max_steps: None,
+        limits: EpisodeLimits::default(),
         origin: None,
         advice: None,
     };
@@ -69,6 +69,7 @@ fn recorded(environment: &dyn Environment, policy: &str, seed: u64) -> Trajector
 #[test]
 fn detectors_see_every_habit() {
     let mut missed = Vec::new();
+    let mut shown = BTreeSet::new();
     for name in bundled::names() {
         let environment = bundled::open(name).unwrap().unwrap();
         let experts: Vec<Trajectory> =
@@ -94,10 +95,17 @@ fn detectors_see_every_habit() {
             }
             let line = format!("{name} {}: {seen} of {failed} failed runs; {fired:?}", style.name());
             eprintln!("{line}");
-            if failed >= FAILED_MIN && (seen as f64) < share * failed as f64 {
+            if failed < FAILED_MIN {
+                continue;
+            }
+            shown.insert(style.name());
+            if (seen as f64) < share * failed as f64 {
                 missed.push(line);
             }
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+    for style in STYLES {
+        assert!(shown.contains(style.name()), "no package shows `{}`", style.name());
+    }
 }

@@ -102,6 +102,15 @@ pub fn unseal(sealed: &Sealed) -> (Trajectory, Vec<ReferenceLabel>) {
     (trajectory, sealed.labels.clone())
 }
 
+/// Whether tests that take minutes run; said out loud where they do not.
+pub fn slow_tests() -> bool {
+    let wanted = std::env::var_os("RECOUP_SLOW_TESTS").is_some();
+    if !wanted {
+        eprintln!("SKIPPED: a slow test; set RECOUP_SLOW_TESTS");
+    }
+    wanted
+}
+
 /// A folder of the shared real traces, or `None`, said out loud, where they are absent.
 ///
 /// They lie beside the checkout, or where `RECOUP_SHARED_DATA` says.

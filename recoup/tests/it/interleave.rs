@@ -17,7 +17,7 @@ use recoup::rollout::interleave::{
     Collection, LabelSettings, Pairing, Round, collect_round, pending_round, report,
 };
 use recoup::rollout::policies::{self, Chat, ChatSettings, Expert};
-use recoup::rollout::{Plan, Policy};
+use recoup::rollout::{EpisodeLimits, Plan, Policy};
 use recoup::store::{Filter, Page, Store};
 use recoup::trajectory::{Part, Trajectory};
 use recoup::verdict::{Actor, Content, LabelMark, RefusalCode, Side, StateLabel};
@@ -80,7 +80,10 @@ impl<'a> Setup<'a> {
             verify: false,
             alone: false,
             threads: 2,
-            plan: Plan { max_steps: Some(12), ..Plan::new(tasks, 7) },
+            plan: Plan {
+                limits: EpisodeLimits { turns: Some(12), ..EpisodeLimits::default() },
+                ..Plan::new(tasks, 7)
+            },
         }
     }
 
@@ -389,7 +392,7 @@ fn labels_that_pass_when_executed_are_verified() {
     let (_dir, mut store) = project();
     let student = Chat::new(looks("native"), None, settings(form("native")));
     let setup = Setup { verify: true, ..Setup::new(&student, &Expert, 6) };
-    let setup = Setup { plan: Plan { max_steps: None, ..setup.plan.clone() }, ..setup };
+    let setup = Setup { plan: Plan { limits: EpisodeLimits::default(), ..setup.plan.clone() }, ..setup };
     setup.collect(&mut store);
     let labels: Vec<StateLabel> = shared(&store).into_iter().flat_map(|(_, labels)| labels).collect();
     assert!(labels.iter().filter(|label| label.turn < 4).all(|label| label.verified == Some(true)));

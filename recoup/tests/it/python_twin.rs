@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use recoup::environments::{Environment, Exchange, Instance, TaskSpec, bundled};
-use recoup::rollout::{Conditions, Keep, policies, run};
+use recoup::rollout::{Conditions, EpisodeLimits, Keep, policies, run};
 use serde_json::{Value, json};
 
 const SEEDS: u64 = 100;
@@ -77,7 +77,8 @@ fn a_changed_byte_is_seen() {
 /// An episode as `recoup_env.py replay` reads it.
 fn record(package: &dyn Environment, task: &TaskSpec, policy: &str, turns: Option<u64>) -> Value {
     let mut instance = package.open(task).unwrap();
-    let conditions = Conditions { seed: task.seed, turns, keep: Keep::States, ..Conditions::default() };
+    let limits = EpisodeLimits { turns, ..EpisodeLimits::default() };
+    let conditions = Conditions { seed: task.seed, limits, keep: Keep::States, ..Conditions::default() };
     let episode = run(&mut *instance, task, &*policies::parse(policy).unwrap(), conditions);
     assert!(episode.end.error().is_none(), "{:?}", episode.end);
     let states: Vec<Value> = episode.checkpoints.iter().map(|state| parsed(state.as_str())).collect();

@@ -1,13 +1,16 @@
 //! Replay: strictness, matched arms, curves, and what a project keeps of them.
 
-use recoup::environments::{Environment, bundled};
+use recoup::environments::{Action, Environment, Scene, bundled};
 use recoup::importers::Sink as _;
+use recoup::json::Json;
 use recoup::pipeline::{self, ReplayConfig, Replaying};
 use recoup::replay::{
     Checkpoints, Matched, Proposer, Recorded, Reopened, ReplayError, ReplayPlan, SweepPlan, Treatments,
 };
 use recoup::rollout::policies;
-use recoup::rollout::{self, Conditions, Keep, Plan, Policy, Recording};
+use recoup::rollout::{
+    self, Conditions, EpisodeLimits, Keep, Plan, Policy, PolicyError, Recording, Situation, Spent, Turn,
+};
 use recoup::store::{Filter, Page, Store};
 use recoup::trajectory::{NativeId, Part, Status, Trajectory};
 use recoup::verdict::{Arm, Content, ReplayPair};
@@ -20,10 +23,19 @@ pub fn environment(name: &str) -> Box<dyn Environment> {
 
 /// One run of a policy, as it would be stored.
 pub fn play(environment: &dyn Environment, policy: &dyn Policy, seed: u64) -> (Trajectory, NativeId) {
+    within(environment, policy, seed, EpisodeLimits::default())
+}
+
+fn within(
+    environment: &dyn Environment,
+    policy: &dyn Policy,
+    seed: u64,
+    limits: EpisodeLimits,
+) -> (Trajectory, NativeId) {
     let task = environment.generate(seed, 1 + (seed % 3) as u8).unwrap();
     let mut instance = environment.open(&task).unwrap();
     let rules = environment.identity().policy.as_deref();
-    let conditions = Conditions { seed, rules, keep: Keep::Hashes, ..Conditions::default() };
+    let conditions = Conditions { seed, rules, limits, keep: Keep::Hashes, ..Conditions::default() };
     let episode = rollout::run(&mut *instance, &task, policy, conditions);
     let recording = Recording {
         identity: environment.identity(),
@@ -32,7 +44,7 @@ pub fn play(environment: &dyn Environment, policy: &dyn Policy, seed: u64) -> (T
         policy,
         seed,
         trial: 0,
-        max_steps: None,
+        limits,
         origin: None,
         advice: None,
     };
@@ -106,6 +118,41 @@ fn another_version_is_an_error_on_the_record() {
     assert_eq!(Reopened::open(&run, &*environment).map(|_| ()).unwrap_err().code(), "no-environment");
 }
 
+/// Looks around for ten tokens a turn.
+struct Looking;
+
+impl Policy for Looking {
+    fn name(&self) -> &'static str {
+        "looking"
+    }
+
+    fn act(&self, _: &Situation<'_>, _: &mut dyn Scene) -> Result<Turn, PolicyError> {
+        let look = Action::call("look", Json::parse("{}").unwrap());
+        Ok(Turn { spent: Spent { tokens: 10, answer_tokens: 4, ..Spent::default() }, ..look.into() })
+    }
+}
+
+#[test]
+fn a_continuation_has_the_tokens_that_were_left() {
+    let environment = environment("quest");
+    let limits = EpisodeLimits { tokens: Some(60), ..EpisodeLimits::default() };
+    let (run, _) = within(&*environment, &Looking, 3, limits);
+    assert_eq!(run.budget.as_ref().unwrap().tokens, Some(60));
+    let mut reopened = Reopened::open(&run, &*environment).unwrap();
+    assert_eq!((reopened.limits, reopened.recorded.turns.len()), (limits, 6));
+    let checkpoints = reopened.execute(None).unwrap();
+    let matched =
+        Matched { run: &run, environment: &*environment, policy: &Looking, seed: 5, continuations: 1 };
+    let treatments = Treatments { arms: &[Arm::Retry, Arm::Resample], ..Treatments::default() };
+    let (_, runs) = matched.fork(&mut reopened, &checkpoints, 4, &treatments).unwrap();
+    assert_eq!(runs.iter().map(|run| run.step_count).collect::<Vec<_>>(), [6, 6], "four before, two after");
+    // Runs of another budget are not pooled.
+    let (free, _) = within(&*environment, &Looking, 3, EpisodeLimits::default());
+    let other = Reopened::open(&free, &*environment).unwrap();
+    let hash = |reopened: &Reopened, run| reopened.config_hash(run, &*environment, "looking");
+    assert_ne!(hash(&reopened, &run), hash(&other, &free));
+}
+
 #[test]
 fn arms_share_their_luck_and_the_budget_that_is_left() {
     let environment = environment("quest");
@@ -130,7 +177,7 @@ fn arms_share_their_luck_and_the_budget_that_is_left() {
         assert_eq!(repaired[0].bodies, sampled[0].bodies, "the same turn and seed, the same run");
         assert_eq!(outcomes[0].continuations.len(), 2);
         for sealed in sampled.iter().chain(&repaired) {
-            assert!(sealed.step_count as u64 <= reopened.turns_max);
+            assert!(sealed.step_count as u64 <= reopened.limits.turns_of(&reopened.task));
             let origin = sealed.head.origin.as_ref().unwrap();
             assert_eq!((origin.trajectory, origin.node), (run.id, reopened.recorded.turns[turn].node));
             // The prefix is shared with the run forked from.

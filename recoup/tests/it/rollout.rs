@@ -8,8 +8,8 @@ use recoup::id::Hash;
 use recoup::json::Json;
 use recoup::rollout::policies::{self, STYLES, Scripted};
 use recoup::rollout::{
-    Advice, Collected, Conditions, End, Episode, Keep, Plan, Policy, PolicyError, Situation, Spent,
-    TakesAdvice, Turn, collect, run,
+    Advice, Collected, Conditions, End, Episode, EpisodeLimits, Keep, Plan, Policy, PolicyError, Situation,
+    Spent, TakesAdvice, Turn, collect, run,
 };
 use recoup::store::{Filter, Page, Row, Store};
 use recoup::trajectory::{Status, TerminationKind};
@@ -277,13 +277,15 @@ fn budgets_end_an_episode() {
     let environment = open("quest");
     let task = environment.generate(0, 1).unwrap();
     let mut instance = environment.open(&task).unwrap();
-    let mut ended = |conditions| {
+    let mut ended = |limits| {
+        let conditions = Conditions { limits, ..Conditions::default() };
         let episode = run(&mut *instance, &task, &costly, conditions);
         (episode.end.as_str(), episode.turns.len())
     };
-    assert_eq!(ended(Conditions { turns: Some(3), ..Conditions::default() }), ("max_steps", 3));
-    assert_eq!(ended(Conditions { tokens: Some(20), ..Conditions::default() }), ("max_tokens", 2));
-    assert_eq!(ended(Conditions { milliseconds: Some(350), ..Conditions::default() }), ("max_time", 4));
+    let none = EpisodeLimits::default();
+    assert_eq!(ended(EpisodeLimits { turns: Some(3), ..none }), ("max_steps", 3));
+    assert_eq!(ended(EpisodeLimits { tokens: Some(20), ..none }), ("max_tokens", 2));
+    assert_eq!(ended(EpisodeLimits { milliseconds: Some(350), ..none }), ("max_time", 4));
     let script = Scripted::new(vec![Action::call("look", Json::parse("{}").unwrap())]);
     assert_eq!(play("quest", 0, 1, &script, false).end.as_str(), "stopped");
 }

@@ -6,6 +6,7 @@ use recoup::replay::{Checkpoints, Recorded, Reopened, ReplayError};
 use recoup::rollout::{Conditions, policies, run};
 use recoup::trajectory::{Role, Trajectory};
 
+use crate::harness::slow_tests;
 use crate::replay::{environment, observation, runs};
 
 #[test]
@@ -75,11 +76,11 @@ fn mutated_observations_are_caught_where_they_stand() {
     assert_eq!(caught(4, 15), 5 * 4 * 15);
 }
 
-/// A minute in a release build: `cargo test --release --workspace --test it ten_thousand -- --ignored`.
 #[test]
-#[ignore = "a minute"]
 fn ten_thousand_mutated_observations_are_caught_where_they_stand() {
-    assert_eq!(caught(50, 40), 10_000);
+    if slow_tests() {
+        assert_eq!(caught(50, 40), 10_000);
+    }
 }
 
 /// Changes observations of stored runs, so many of each of so many runs a package, and counts those that are

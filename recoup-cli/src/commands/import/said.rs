@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use recoup::pipeline::{Imported, Selection, Summary};
+use recoup::pipeline::{Imported, Selection, Summary, Unmatched};
 
 use crate::printer::{Printer, runs};
 
-/// Losses and quarantined records that are listed on the terminal.
-pub(super) const LISTED_MAX: usize = 10;
+/// Things of one kind that are listed on the terminal.
+pub(crate) const LISTED_MAX: usize = 10;
 
 /// The counts of an import, for a person.
 pub(crate) fn say_imported(summary: &Summary, printer: Printer) {
@@ -52,10 +52,7 @@ pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
         printer.warn(format_args!("cannot read {}: {}", problem.uri, problem.reason));
     }
     more(problems.len() as u64, "files that cannot be read", printer);
-    for line in imported.attached.unmatched.iter().take(LISTED_MAX) {
-        printer.warn(format_args!("line {} of the outcome file names no run: `{}`", line.line, line.id));
-    }
-    more(imported.attached.unmatched.len() as u64, "lines of the outcome file", printer);
+    say_unmatched_outcomes(&imported.attached.unmatched, printer);
     if stored.excluded_by_split > 0 {
         printer.note(format_args!(
             "{} would join training and test, and nothing is learned from them",
@@ -86,6 +83,23 @@ pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
     }
 }
 
+/// Lines of an outcome file that were attached to no run.
+pub(super) fn say_unmatched_outcomes(lines: &[Unmatched], printer: Printer) {
+    for Unmatched { line, tasks } in lines.iter().take(LISTED_MAX) {
+        let (number, id) = (line.line, &line.id);
+        let mut tasks = tasks.iter();
+        if let (Some(one), Some(other)) = (tasks.next(), tasks.next()) {
+            printer.warn(format_args!(
+                "line {number} of the outcome file may mean `{}` or `{}`: `{id}`; give the whole task key",
+                one.0, other.0
+            ));
+        } else {
+            printer.warn(format_args!("line {number} of the outcome file names no run: `{id}`"));
+        }
+    }
+    more(lines.len() as u64, "lines of the outcome file", printer);
+}
+
 /// Warns where nothing was left out that was to be: a name may be misspelled.
 pub(crate) fn say_left_out<'a>(
     selection: &Selection,
@@ -98,7 +112,8 @@ pub(crate) fn say_left_out<'a>(
     }
 }
 
-fn more(count: u64, what: &str, printer: Printer) {
+/// Counts what was not listed.
+pub(crate) fn more(count: u64, what: &str, printer: Printer) {
     if count > LISTED_MAX as u64 {
         printer.note(format_args!("  and {} more {what}", count - LISTED_MAX as u64));
     }

@@ -14,11 +14,12 @@ use std::time::{Instant, SystemTime};
 use recoup::answers::{Look, Watched};
 use recoup::artifact::Artifact;
 use recoup::importers::{Source, detect_among};
-use recoup::pipeline::{self, Imported};
+use recoup::pipeline::{self, Imported, Unmatched};
 use recoup::store::Store;
 use recoup::warning::Quarantine;
 
 use self::files::{Files, Stamp};
+use super::said::say_unmatched_outcomes;
 use super::{Input, open_store, project, say_problems};
 use crate::Ended;
 use crate::args::ImportArgs;
@@ -44,6 +45,7 @@ pub(super) fn watch(flags: &ImportArgs, settings: &Settings, printer: Printer) -
         store: None,
         unfinished: BTreeMap::new(),
         complained: BTreeSet::new(),
+        unmatched: None,
         total: Watched::default(),
         broken: false,
     };
@@ -69,6 +71,8 @@ struct Watch<'a> {
     unfinished: BTreeMap<String, (u64, Vec<Quarantine>)>,
     /// Paths that were complained about.
     complained: BTreeSet<String>,
+    /// Lines of the outcome file that no look has attached; `None` before the first that read something.
+    unmatched: Option<Vec<Unmatched>>,
     total: Watched,
     broken: bool,
 }
@@ -139,6 +143,15 @@ impl Watch<'_> {
         let problems = input.problems.clone();
         let mut imported = pipeline::import(store, &input.sources, problems, &config, &mut ())?;
         let unfinished = self.set_aside(&mut imported);
+        let unmatched = std::mem::take(&mut imported.attached.unmatched);
+        self.unmatched = Some(match self.unmatched.take() {
+            None => unmatched,
+            // The runs of a line may come in any look.
+            Some(mut lines) => {
+                lines.retain(|known| unmatched.iter().any(|other| other.line == known.line));
+                lines
+            }
+        });
         let stored = &imported.stored;
         let quarantined = stored.quarantined_count;
         self.total.files += imported.file_count();
@@ -211,6 +224,9 @@ impl Watch<'_> {
 
     fn end(mut self, input: &Input) -> Ended {
         self.give_up(0);
+        let unmatched = self.unmatched.take().unwrap_or_default();
+        say_unmatched_outcomes(&unmatched, self.printer);
+        self.broken |= !unmatched.is_empty();
         let total = self.total;
         if self.printer.is_json() {
             let provenance = match &self.store {

@@ -1,6 +1,6 @@
 //! A message of tau2: the agent's, the simulated user's, or one or several answers of tools.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::value::RawValue;
 
@@ -11,6 +11,9 @@ use crate::importers::value::{is_object, json_object, text_or_source};
 use crate::json::Json;
 use crate::trajectory::{Call, Node, Part, Role, ToolResult, Trajectory, Usage};
 use crate::warning::Loss;
+
+/// Where a message holds the answers of several tools.
+const SEVERAL: &str = "tool_messages";
 
 /// Appends a message to a run that is a line.
 pub(super) fn push(
@@ -29,21 +32,29 @@ fn message(raw: &RawValue, first: bool, losses: &mut BTreeSet<Loss>) -> Result<N
     let mut message = Object::parse(raw, "message")?;
     let word = message.text("role").ok_or_else(|| missing("role"))?;
     let mut node = match &*word {
-        "tool" => Node::new(Role::Tool, Role::Tool.as_str(), results(&mut message)?),
+        "tool" => results(&mut message)?,
         "assistant" | "user" | "system" => spoken(&word, &mut message)?,
         _ => return Err(unknown_role("role", &word)),
     };
-    node.occurrence.at = message.text("timestamp");
+    node.occurrence.at = message.text("timestamp").or(node.occurrence.at);
     node.occurrence.call = call(&mut message, losses).map(Box::new);
     // An agent's opening that no model was asked for is the harness's greeting.
     let greeting = first && node.occurrence.call.as_ref().is_none_or(|call| call.usage.is_none());
     node.occurrence.sampled = node.role == Role::Assistant && !greeting;
     let mut rest = message.rest();
-    if node.role == Role::Tool && rest.get("requestor").is_some_and(|who| who.as_str() == "\"assistant\"") {
-        rest.remove("requestor");
+    if node.role == Role::Tool {
+        leave_out_agent(&mut rest);
     }
+    rest.extend(node.occurrence.extra.take().map(|each| (SEVERAL.to_owned(), each)));
     node.occurrence.extra = json_object(rest);
     Ok(node)
+}
+
+/// Leaves out who asked for a result where it was the agent, as for most.
+fn leave_out_agent(rest: &mut BTreeMap<String, Json>) {
+    if rest.get("requestor").is_some_and(|who| who.as_str() == "\"assistant\"") {
+        rest.remove("requestor");
+    }
 }
 
 /// What an agent or a user says and calls. A call that the user asked for makes it the user's.
@@ -77,14 +88,27 @@ pub(super) fn called(raw: &RawValue) -> Result<(Part, bool), RecordError> {
     Ok((Part::ToolCall(call), by_user))
 }
 
-/// The answers in a message: one, or the several of a `tool_messages` list.
-fn results(message: &mut Object<'_>) -> Result<Vec<Part>, RecordError> {
-    match message.list("tool_messages") {
-        None => Ok(vec![result(message)]),
-        Some(answers) => {
-            answers.into_iter().map(|raw| Ok(result(&mut Object::parse(raw, "tool_messages[]")?))).collect()
+/// The answers in a message: one, or several in a list, of which each has members of its own: the node's
+/// extra, and its time is the first one's.
+fn results(message: &mut Object<'_>) -> Result<Node, RecordError> {
+    let tool = |parts| Node::new(Role::Tool, Role::Tool.as_str(), parts);
+    let Some(answers) = message.list(SEVERAL) else { return Ok(tool(vec![result(message)])) };
+    let (mut node, mut each) = (tool(Vec::new()), Vec::new());
+    for raw in answers {
+        let mut answer = Object::parse(raw, "tool_messages[]")?;
+        answer.take("role");
+        node.parts.push(result(&mut answer));
+        if each.is_empty() {
+            node.occurrence.at = answer.text("timestamp");
         }
+        let mut rest = answer.rest();
+        leave_out_agent(&mut rest);
+        each.push(rest);
     }
+    if each.iter().any(|rest| !rest.is_empty()) {
+        node.occurrence.extra = Json::from_serialize(&each).ok();
+    }
+    Ok(node)
 }
 
 /// One answer of a tool.

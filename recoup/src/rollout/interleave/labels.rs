@@ -3,7 +3,7 @@
 use super::shared::{Pairing, Visit};
 use crate::environments::{Action, CheckpointKind, Environment, Exchange, TaskSpec};
 use crate::rollout::forms::{Form, ToolTypes, written};
-use crate::rollout::{Conditions, End, Episode, PolicyError, Turn, run};
+use crate::rollout::{Conditions, End, Episode, EpisodeLimits, PolicyError, Turn, run};
 use crate::trajectory::{Tool, Trajectory};
 use crate::verdict::{LabelCost, LabelMark, LabelRefusal, RefusalCode, StateLabel, TurnAst};
 
@@ -23,8 +23,8 @@ pub(super) struct Visited<'a> {
     pub round: u32,
     /// Seed of the episode's luck.
     pub seed: u64,
-    /// Most turns.
-    pub turns: u64,
+    /// What the episode may spend.
+    pub limits: EpisodeLimits,
     /// With every state kept.
     pub episode: &'a Episode,
     pub visits: &'a [Visit],
@@ -132,7 +132,7 @@ impl Visited<'_> {
         let conditions = Conditions {
             seed: self.seed,
             rules: self.environment.identity().policy.as_deref(),
-            turns: Some(self.turns),
+            limits: self.limits,
             from: Some(&prefix),
             first: Some(Turn { thought: None, ..visit.taught.clone() }),
             ..Conditions::default()

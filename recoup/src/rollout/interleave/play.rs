@@ -9,8 +9,8 @@ use super::shared::{Shared, Visit};
 use crate::environments::{Environment, Scene};
 use crate::interleaving::{Delivered, Interleaving, Reading, Readings, RequestOutcome, Seat};
 use crate::rollout::attempt::Attempt;
-use crate::rollout::{End, Keep, Policy, PolicyError, Situation, Spent, Turn};
-use crate::trajectory::{Call, NativeId, Sealed, Trajectory, Usage};
+use crate::rollout::{End, Keep, Policy, PolicyError, Situation, Turn};
+use crate::trajectory::{NativeId, Sealed, Trajectory};
 use crate::verdict::{Actor, RefusalCode, StateLabel};
 
 /// A run that was played.
@@ -44,7 +44,6 @@ struct Alone<'a> {
 /// What is known of a turn beside the episode.
 struct Acted {
     by: Actor,
-    spent: Spent,
     reading: Option<Reading>,
 }
 
@@ -55,7 +54,7 @@ impl Policy for Alone<'_> {
 
     fn act(&self, situation: &Situation<'_>, scene: &mut dyn Scene) -> Result<Turn, PolicyError> {
         let turn = self.policy.act(situation, scene)?;
-        let acted = Acted { by: Actor::Student, spent: turn.spent, reading: turn.reading };
+        let acted = Acted { by: Actor::Student, reading: turn.reading };
         self.turns.lock().unwrap_or_else(PoisonError::into_inner).push(acted);
         Ok(turn)
     }
@@ -91,8 +90,8 @@ fn shared(environment: &dyn Environment, round: &Round<'_>, job: &Job, name: &st
     }
     let visits = policy.into_visits();
     let acted = |visit: &Visit| match visit.actor {
-        Actor::Student => Acted { by: Actor::Student, spent: visit.student_spent, reading: visit.reading },
-        Actor::Teacher => Acted { by: Actor::Teacher, spent: visit.taught.spent, reading: None },
+        Actor::Student => Acted { by: Actor::Student, reading: visit.reading },
+        Actor::Teacher => Acted { by: Actor::Teacher, reading: None },
     };
     let turns: Vec<Acted> = visits.iter().map(acted).collect();
     let labels = |run: &Trajectory| {
@@ -102,7 +101,7 @@ fn shared(environment: &dyn Environment, round: &Round<'_>, job: &Job, name: &st
             pairing: round.pairing,
             round: round.number,
             seed: job.assignment.seed,
-            turns: round.plan.max_steps.unwrap_or(ended.attempt.task.max_steps),
+            limits: round.plan.limits,
             episode: &ended.attempt.episode,
             visits: &visits,
         };
@@ -171,7 +170,10 @@ impl<'a> Ended<'a> {
             if turn.by == Actor::Student {
                 readings.count(turn.reading);
             }
-            run.nodes[node].occurrence.call = Some(Box::new(call(round, turn)));
+            let policy =
+                if turn.by == Actor::Student { round.pairing.student } else { round.pairing.teacher };
+            let call = run.nodes[node].occurrence.call.get_or_insert_default();
+            call.model = Some(policy.name().to_owned());
         }
         let pairing = &round.pairing;
         let interleaving = Interleaving {
@@ -195,19 +197,5 @@ fn seal(run: Trajectory, native: &NativeId, labels: Vec<StateLabel>) -> Played {
     match run.seal(native, Vec::new()) {
         Ok(sealed) => Played::Ended(Box::new(sealed), labels),
         Err(reason) => Played::Unfinished(format!("the run has no record: {reason}")),
-    }
-}
-
-/// Who took a turn, and what it took.
-fn call(round: &Round<'_>, turn: &Acted) -> Call {
-    let policy = if turn.by == Actor::Student { round.pairing.student } else { round.pairing.teacher };
-    let Spent { tokens, answer_tokens, cost, .. } = turn.spent;
-    let usage =
-        Usage { input: tokens.saturating_sub(answer_tokens), output: answer_tokens, ..Usage::default() };
-    Call {
-        model: Some(policy.name().to_owned()),
-        usage: (tokens > 0).then_some(usage),
-        cost: cost.map(crate::models::Cost::to_usd),
-        ..Call::default()
     }
 }

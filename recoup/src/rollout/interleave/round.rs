@@ -198,7 +198,7 @@ pub fn openings<E: From<CollectError>>(
             transcript: &[],
             turns: &[],
             turn: 0,
-            turns_left: round.plan.max_steps.unwrap_or(task.max_steps),
+            turns_left: round.plan.limits.turns_of(&task),
             seed,
             advice: None,
         };
@@ -252,7 +252,7 @@ fn jobs(
             let mut job = Job { assignment, alone: *alone, held_out, native: String::new(), known: None };
             let (key, name) = (job.key(identity), round.name(*alone));
             let Assignment { trial, seed, .. } = &job.assignment;
-            job.native = native_id(identity, &key, &name, *seed, *trial, round.plan.max_steps);
+            job.native = native_id(identity, &key, &name, *seed, *trial, round.plan.limits);
             if let (Some(id), Some(store)) = (stored.get(&job.native), store) {
                 job.known = is_labelled(store, *id)?.then_some(*id);
             }

@@ -11,7 +11,7 @@ use crate::environments::{Action, Scene, refusal};
 use crate::interleaving::{Mixing, Reading, Seat};
 use crate::rollout::conversation::{likely_tokens, meaning, tools};
 use crate::rollout::forms::Form;
-use crate::rollout::{Policy, PolicyError, Situation, Spent, TakesAdvice, Turn};
+use crate::rollout::{Policy, PolicyError, Situation, TakesAdvice, Turn};
 use crate::trajectory::Tool;
 use crate::verdict::{Actor, LabelMark, LabelRefusal, RefusalCode, TokenShift, TurnAst};
 
@@ -60,8 +60,6 @@ pub(super) struct Visit {
     pub reading: Option<Reading>,
     /// The marks that are known before the end.
     pub marks: Vec<LabelMark>,
-    /// What the student's turn took.
-    pub student_spent: Spent,
     /// How far the student's turn lies from the teacher, where both gave log-probabilities.
     pub shift: Option<TokenShift>,
 }
@@ -157,7 +155,6 @@ impl Policy for Shared<'_> {
             }
             None => None,
         };
-        let student_spent = student.as_ref().map_or_else(Spent::default, |turn| turn.spent);
         let reading = student.as_ref().and_then(|turn| turn.reading);
         // What a teacher thinks stands on its label; the student's own history never shows it.
         let executed = student.unwrap_or_else(|| Turn { thought: None, ..taught.clone() });
@@ -168,7 +165,6 @@ impl Policy for Shared<'_> {
             executed: meaning(&executed).ok(),
             reading,
             marks,
-            student_spent,
             shift,
             taught,
         };
@@ -187,7 +183,7 @@ fn goes_in_circles(situation: &Situation<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Actor, LabelRefusal, Spent, Turn, TurnAst, Visit};
+    use super::{Actor, LabelRefusal, Turn, TurnAst, Visit};
 
     #[test]
     fn a_turn_that_nobody_could_read_is_not_the_teachers() {
@@ -200,7 +196,6 @@ mod tests {
             executed,
             reading: None,
             marks: Vec::new(),
-            student_spent: Spent::default(),
             shift: None,
         };
         assert!(visit(Ok(said("a")), Some(said("a"))).is_teachers());

@@ -85,7 +85,7 @@ impl<M: ChatModel> Chat<M> {
             tokens: usage.prompt.saturating_add(usage.completion),
             answer_tokens: usage.completion,
             cost: self.price.map(|price| price.of(usage)),
-            milliseconds: 0,
+            milliseconds: reply.took_ms,
         }
     }
 }

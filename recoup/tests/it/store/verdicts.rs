@@ -2,10 +2,10 @@
 
 use recoup::id::TrajectoryId;
 use recoup::store::{Filter, Store};
-use recoup::trajectory::Status;
+use recoup::trajectory::{Outcome, Status};
 use recoup::verdict::{Blame, Class, Content, Diagnosis, FailureClass, Label, Party, Producer, Verdict};
 
-use super::{NOW, draft, import, project, rows, run, sealed};
+use super::{NOW, assert_clean, draft, import, project, rows, run, sealed};
 
 fn label(subject: TrajectoryId, producer: Producer, outcome: Status) -> Verdict {
     let content = Content::Label(Label { outcome: Some(outcome), ..Label::default() });
@@ -104,6 +104,37 @@ fn a_label_moves_a_run_to_another_task() {
     let row = rows(&store).remove(0);
     assert_eq!((row.task.0.as_str(), row.note.as_deref()), ("bench/3", Some("odd")));
     assert_eq!(row.outcome, "failure");
+}
+
+#[test]
+fn a_label_goes_over_to_a_revision_of_the_same_messages() {
+    let (_dir, mut store) = project();
+    let scored = |score: f64| {
+        let mut draft = draft("bench/1", "", &["q", "a"]);
+        draft.finish(Outcome::from_score(score, 1.0, "accuracy"));
+        sealed("a", draft)
+    };
+    import(&mut store, [scored(0.0)]);
+    let id = rows(&store)[0].id;
+    let told = Content::Label(Label {
+        outcome: Some(Status::Success),
+        task: Some("bench/2".to_owned()),
+        note: Some("odd".to_owned()),
+        ..Label::default()
+    });
+    store.put_verdicts(&[Verdict::new(id, Producer::person(), Vec::new(), told, NOW)]).unwrap();
+    store.put_verdicts(&[label(id, Producer::assumption(), Status::Failure)]).unwrap();
+    // Scored again.
+    assert_eq!(import(&mut store, [scored(0.5)]).counts.revisions, 1);
+    let row = rows(&store).remove(0);
+    assert_ne!(row.id, id);
+    assert_eq!(
+        (row.outcome.as_str(), row.task.0.as_str(), row.note.as_deref()),
+        ("success", "bench/2", Some("odd"))
+    );
+    assert_eq!(store.of_run(row.id, "label").unwrap().len(), 1, "what was only assumed stays behind");
+    assert!(row.split.is_some());
+    assert_clean(&store);
 }
 
 #[test]
