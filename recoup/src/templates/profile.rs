@@ -200,11 +200,12 @@ mod tests {
     use super::environment;
     use crate::templates::LocalTime;
     use crate::templates::conversation::plain;
+    use crate::templates::source::rewrite;
 
     fn rendered(source: &str) -> Result<String, minijinja::Error> {
         let environment = environment(LocalTime::parse("2026-11-29")).unwrap();
         let d = plain(&serde_json::json!({"k": [1.0, "é", null], "n": null}));
-        environment.render_str(source, Value::from_pairs([("d", d)]))
+        environment.render_str(&rewrite(source).source, Value::from_pairs([("d", d)]))
     }
 
     #[test]
