@@ -163,7 +163,7 @@ fn a_full_disk_is_said_with_the_file_and_what_to_do() {
         ("traces.parquet", &["release", "--out", "out"]),
         ("report.", &["run", "many.jsonl", "--project", "many", "--out", "out"]),
     ] {
-        let output = bench.on_small_disk(80, arguments);
+        let output = bench.on_small_disk(80, arguments).output().unwrap();
         let text = bench.render(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?} {text}");
         for said in ["error: cannot write out/", file, "hint: make room"] {

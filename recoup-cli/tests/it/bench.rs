@@ -57,12 +57,13 @@ impl Bench {
     }
 
     /// A command on a disk on which no file grows beyond so many blocks of 512 bytes.
-    pub fn on_small_disk(&self, blocks: u32, arguments: &[&str]) -> Output {
+    pub fn on_small_disk(&self, blocks: u32, arguments: &[&str]) -> Command {
         let wanted = self.command(arguments);
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\""]).arg(blocks.to_string());
         command.arg(wanted.get_program()).args(wanted.get_args());
-        command.current_dir(self.folder.path()).env_clear().stdin(Stdio::null()).output().unwrap()
+        command.current_dir(self.folder.path()).env_clear().stdin(Stdio::null());
+        command
     }
 
     /// Exit code, standard output and standard error, with what differs from run to run filtered.

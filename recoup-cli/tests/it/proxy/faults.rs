@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::stream::{chat_events, stream};
-use super::{Proxy, assistant, chat, counting, runs, scripted, told, user};
+use super::{ARGUMENTS, Proxy, assistant, chat, counting, runs, scripted, told, user};
 use crate::bench::Bench;
 use crate::fault_server::{Fault, FaultServer};
 
@@ -241,7 +241,7 @@ fn a_full_disk_refuses_requests_and_loses_none_that_was_answered() {
     let bench = Bench::new();
     let server = counting();
     let flags = ["--upstream", &server.url()];
-    let proxy = Proxy::start_on_small_disk(&bench, 2048, &flags);
+    let proxy = Proxy::run(bench.on_small_disk(2048, &[ARGUMENTS, &flags].concat()));
     let ask = |proxy: &Proxy, number: u32| {
         proxy.post(PATH, &[], &chat(&[user(&format!("{number} {}", "x".repeat(100_000)))]))
     };

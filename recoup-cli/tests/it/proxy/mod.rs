@@ -21,7 +21,7 @@ mod share;
 /// Answers in pieces, in every API.
 mod stream;
 
-const ARGUMENTS: &[&str] = &["proxy", "--port", "0", "--json", "--threads", "2"];
+pub const ARGUMENTS: &[&str] = &["proxy", "--port", "0", "--json", "--threads", "2"];
 
 /// A proxy at a free port; killed at the end unless it was stopped.
 pub struct Proxy {
@@ -40,17 +40,8 @@ impl Proxy {
         Self::run(command)
     }
 
-    /// On a disk that has no more than so many blocks for a file.
-    pub fn start_on_small_disk(bench: &Bench, blocks: u32, more: &[&str]) -> Self {
-        let proxy = bench.command(&[ARGUMENTS, more].concat());
-        let mut command = std::process::Command::new("/bin/sh");
-        command.args(["-c", "trap '' XFSZ; ulimit -f \"$0\"; exec \"$@\""]).arg(blocks.to_string());
-        command.arg(proxy.get_program()).args(proxy.get_args());
-        command.current_dir(proxy.get_current_dir().unwrap()).env_clear().stdin(Stdio::null());
-        Self::run(command)
-    }
-
-    fn run(mut command: std::process::Command) -> Self {
+    /// From a command with [`ARGUMENTS`].
+    pub fn run(mut command: std::process::Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
