@@ -93,13 +93,11 @@ fn add_filters(environment: &mut Environment<'static>) {
 
 /// `str(value)`.
 fn text_of(value: &Value) -> Result<Cow<'_, str>, Error> {
-    match value.as_str() {
-        Some(text) => Ok(Cow::Borrowed(text)),
-        None => {
-            let text = str_of(value);
-            if text.len() > TEXT_BYTES_MAX { Err(ErrorKind::OutOfFuel.into()) } else { Ok(Cow::Owned(text)) }
-        }
+    if let Some(text) = value.as_str() {
+        return Ok(Cow::Borrowed(text));
     }
+    let text = str_of(value);
+    if text.len() > TEXT_BYTES_MAX { Err(ErrorKind::OutOfFuel.into()) } else { Ok(Cow::Owned(text)) }
 }
 
 /// What is added, as it is; a list costs a share of what it holds, since every so many sums the engine copies it.
