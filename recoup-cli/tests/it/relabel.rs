@@ -24,6 +24,11 @@ fn goals_are_found_offline_and_only_once() {
     let accepted: u64 = done["accepted"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     assert!(accepted > 0 && done["new"] == done["candidates"], "{done}");
     assert_eq!(done["verified"]["passed"], done["verified"]["n"], "{done}");
+    assert_eq!(done["verified_by_class"], json!({ "environment": done["verified"] }), "{done}");
+    // Withheld, the environment scores what other evidence has let pass.
+    let blind = bench.json(&["relabel", "--blind", "--json"], 0);
+    assert_eq!(blind["verified_by_class"], json!({ "rules": blind["verified"] }), "{blind}");
+    assert!(blind["verified"]["n"].as_u64() > Some(0), "{blind}");
     let again = bench.json(&["relabel", "--json"], 0);
     // What has a goal is not looked at again; of what had none nothing was kept.
     assert_eq!(

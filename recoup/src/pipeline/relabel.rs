@@ -111,6 +111,8 @@ pub struct Relabeling {
     pub rejected: BTreeMap<String, u64>,
     /// Accepted goals that the environment's verifier passes: the precision, of those it can check.
     pub verified: Verified,
+    /// The same, by what the goals rest on; unless `blind`, those that rest on `environment` have passed by definition.
+    pub verified_by_class: BTreeMap<&'static str, Verified>,
     /// Refused goals that it would have passed, of those it can check: a goal whose other wording was
     /// accepted is not among them.
     pub missed: Verified,
@@ -353,7 +355,8 @@ fn corpus(
 struct Counts {
     accepted: BTreeMap<&'static str, u64>,
     rejected: BTreeMap<String, u64>,
-    verified: (u64, u64),
+    /// Of the accepted goals that could be checked, by what they rest on: passed, and all.
+    verified: BTreeMap<&'static str, (u64, u64)>,
     missed: (u64, u64),
     words: BTreeSet<String>,
     claims: u64,
@@ -389,8 +392,11 @@ impl Counts {
                 *self.accepted.entry(evidence.as_str()).or_default() += 1;
                 self.words.insert(goal.goal.clone());
                 self.claims += goal.claims.len() as u64;
-                self.verified.0 += u64::from(goal.verified == Some(true));
-                self.verified.1 += u64::from(goal.verified.is_some());
+                if let Some(has_passed) = goal.verified {
+                    let (passed, n) = self.verified.entry(evidence.as_str()).or_default();
+                    *passed += u64::from(has_passed);
+                    *n += 1;
+                }
             }
             (None, Some(last)) => {
                 let gate = last.rejected.as_ref().map_or("", |it| it.gate.as_str());
@@ -412,10 +418,14 @@ impl Counts {
 
     fn finish(self, candidates: u64, new: u64, blind: bool, spent: Meter) -> Relabeling {
         let count: u64 = self.accepted.values().sum();
+        let (passed, n) =
+            self.verified.values().fold((0, 0), |(passed, n), class| (passed + class.0, n + class.1));
+        let by_class = self.verified.into_iter().map(|(class, (passed, n))| (class, Verified::of(passed, n)));
         Relabeling {
             candidates,
             new,
-            verified: Verified::of(self.verified.0, self.verified.1),
+            verified: Verified::of(passed, n),
+            verified_by_class: by_class.collect(),
             missed: Verified::of(self.missed.0, self.missed.1),
             distinct: self.words.len() as u64,
             claims_mean: if count == 0 { 0.0 } else { self.claims as f64 / count as f64 },
