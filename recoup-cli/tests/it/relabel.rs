@@ -91,6 +91,20 @@ fn the_first_two_judges_of_the_settings_are_asked() {
 }
 
 #[test]
+fn no_template_stands_in_for_judges_that_found_no_goal() {
+    let bench = stopped();
+    bench.write("one.jsonl", "{\"answer\":\"I do not know\"}\n".repeat(200));
+    let judged = bench.json(&["relabel", "--blind", "--judge", "scripted:one.jsonl", "--json"], 0);
+    assert_eq!(
+        (&judged["accepted"], &judged["rejected"]),
+        (&json!({}), &json!({ "no-proposal": 6 })),
+        "{judged}"
+    );
+    let offline = bench.json(&["relabel", "--blind", "--json"], 0);
+    assert!(offline["accepted"]["rules"].as_u64() > Some(0), "{offline}");
+}
+
+#[test]
 fn a_judge_that_refuses_every_question_is_not_asked_about_every_run() {
     let bench = Bench::new();
     let collect = ["collect", "--env", "desk", "--policy", "weak:ungrounded-id@0.9", "--tasks", "60"];

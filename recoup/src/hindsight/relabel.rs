@@ -70,8 +70,8 @@ pub fn is_candidate(outcome: Status, blame: Option<&Blame>, class: Option<&Failu
         && class.is_some_and(|class| class.loss_weight > 0.0)
 }
 
-/// Looks for a goal that a run achieved: the environment's own goals first, then what models propose, then the
-/// templates.
+/// Looks for a goal that a run achieved: the environment's own goals first, then what models propose, or, where
+/// none judges, the templates. Nothing stands in for judges that said no.
 pub fn relabel(subject: Subject<'_>, config: RelabelConfig, judges: Option<&Judges<'_>>) -> Relabeled {
     let episode = Episode::read(subject.run);
     let mut facts = Facts::of(&episode);
@@ -102,11 +102,9 @@ pub fn relabel(subject: Subject<'_>, config: RelabelConfig, judges: Option<&Judg
     };
     let mut undecided = None;
     if !found(&mut search, achieved) {
-        let asked = judges.map(|judges| ask(&mut search, judges));
-        match asked {
-            Some(Ok(true)) => {}
-            Some(Err(error)) => undecided = Some(error),
-            Some(Ok(false)) | None => drop(found(&mut search, templates)),
+        match judges {
+            Some(judges) => undecided = ask(&mut search, judges).err(),
+            None => drop(found(&mut search, templates)),
         }
     }
     Relabeled { goals: search.goals, unsupported, undecided }
@@ -123,8 +121,8 @@ struct Word {
     judge: f64,
 }
 
-/// Lets the models propose: three times at most, or until one of them does not answer.
-fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<bool, ModelError> {
+/// Lets the models propose: until a goal stands, three times at most, or until one of them does not answer.
+fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<(), ModelError> {
     let ground = search.ground;
     let case = Case::new(ground.episode.run, &[], false);
     let mut refused: Vec<RefusedGoal> = Vec::new();
@@ -154,7 +152,7 @@ fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<bool, ModelEr
             Ok(Word { evidence, relabeler, judge })
         });
         if accepted {
-            return Ok(true);
+            return Ok(());
         }
         if let Some(error) = failure {
             return Err(error);
@@ -166,7 +164,7 @@ fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<bool, ModelEr
         );
         refused.push(RefusedGoal { goal: proposal.goal, reason });
     }
-    Ok(false)
+    Ok(())
 }
 
 /// What was looked at so far.
