@@ -104,6 +104,52 @@ fn no_template_stands_in_for_judges_that_found_no_goal() {
     assert!(offline["accepted"]["rules"].as_u64() > Some(0), "{offline}");
 }
 
+/// A project with a diagnosed run that looked an order up, and models: one proposes the goal that it achieved, one says
+/// no to it and one yes.
+fn looked_up() -> Bench {
+    let bench = Bench::new();
+    let run = json!({ "id": "one", "task_id": "task/one", "success": false, "messages": [
+        { "role": "user", "content": "Cancel my order with the garden hose and refund it." },
+        { "role": "assistant", "content": null, "tool_calls": [{ "id": "c1", "type": "function", "function":
+            { "name": "get_order", "arguments": r##"{"order":"#W7781"}"## } }] },
+        { "role": "tool", "tool_call_id": "c1",
+            "content": r##"{"order":"#W7781","state":"delivered","carrier":"Borealis"}"## },
+        { "role": "assistant", "content": "I cannot do that." },
+    ] });
+    bench.write("runs.jsonl", format!("{run}\n"));
+    let goal = json!({ "goal": "Please report the state and the carrier of order #W7781.", "claims": [
+        { "text": "state", "facts": [1] }, { "text": "carrier", "facts": [2] },
+        { "text": "order #W7781", "facts": [0] },
+    ], "valid": true, "confidence": 0.9, "reason": "it was looked up" });
+    let opinion = |valid: bool| json!({ "reason": "looked at", "valid": valid, "confidence": 0.9 });
+    for (name, answer) in [("proposes", goal), ("no", opinion(false)), ("yes", opinion(true))] {
+        bench.write(
+            &format!("{name}.jsonl"),
+            format!("{}\n", json!({ "answer": answer.to_string() })).repeat(9),
+        );
+    }
+    for arguments in [&["import", "runs.jsonl"][..], &["diagnose"]] {
+        assert_eq!(bench.output(arguments).status.code(), Some(0));
+    }
+    bench
+}
+
+#[test]
+fn a_refused_goal_is_remembered_whichever_judges_are_asked_later() {
+    let judged = |bench: &Bench, judge: &str| {
+        let judge = format!("scripted:{judge}.jsonl");
+        let relabel = ["relabel", "--judge", "scripted:proposes.jsonl", "--judge", &judge, "--json"];
+        let done = bench.json(&relabel, 0);
+        (done["new"].clone(), done["accepted"].clone(), done["rejected"].clone())
+    };
+    let bench = looked_up();
+    let refused = (json!(1), json!({}), json!({ "judge": 1 }));
+    assert_eq!(judged(&bench, "no"), refused);
+    assert_eq!(judged(&bench, "yes"), refused);
+    // Who remembers nothing accepts it.
+    assert_eq!(judged(&looked_up(), "yes"), (json!(1), json!({ "two_judges": 1 }), json!({})));
+}
+
 #[test]
 fn a_judge_that_refuses_every_question_is_not_asked_about_every_run() {
     let bench = Bench::new();

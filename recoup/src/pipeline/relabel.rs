@@ -243,18 +243,19 @@ pub fn relabel_runs(
         // Who asks models waits for them most of the time.
         let threads = plan.judges.as_ref().map_or(plan.threads, |asked| asked.in_flight).max(1);
         for batch in together.chunks(BATCH * threads) {
-            let mut work: Vec<Trajectory> = Vec::with_capacity(batch.len());
+            let mut work: Vec<(Trajectory, Vec<Relabel>)> = Vec::with_capacity(batch.len());
             for id in batch {
                 let run = store.effective(*id)?;
                 worlds.prepare(&run);
-                work.push(run);
+                work.push((run, refused(store, *id, plan)?));
             }
-            let done = parallel::map(&work, threads, |run| {
+            let done = parallel::map(&work, threads, |(run, refused)| {
                 let subject = Subject {
                     run,
                     environment: worlds.environment(run).ok(),
                     corpus: &corpus,
                     document: documents.get(&run.id).copied(),
+                    refused,
                 };
                 let judges = plan.judges.as_ref().map(|asked| (asked.judges)(run.id));
                 if judges.is_some() && patience.is_lost() {
@@ -270,7 +271,7 @@ pub fn relabel_runs(
                 Some(relabeled)
             });
             let mut verdicts: Vec<Verdict> = Vec::new();
-            for (run, relabeled) in work.iter().zip(&done) {
+            for ((run, _), relabeled) in work.iter().zip(&done) {
                 let Some(relabeled) = relabeled else {
                     counts.undecided(UNASKED);
                     continue;
@@ -311,18 +312,31 @@ pub fn first_goal_questions<E: From<StoreError>>(
 /// What this version has made of a run under this setting.
 fn known(store: &Store, id: TrajectoryId, plan: &RelabelPlan<'_>) -> Result<Vec<Relabel>, StoreError> {
     let models = plan.names();
-    let verdicts = store
-        .of_run(id, "relabel")?
-        .into_iter()
-        .filter(|it| it.producer.version == HINDSIGHT_VERSION && it.producer.model == models);
-    let mut goals: Vec<Relabel> = verdicts
-        .filter_map(|verdict| match verdict.content {
-            Content::Relabel(goal) if goal.blind == plan.config.blind => Some(goal),
-            _ => None,
-        })
-        .collect();
+    let mut goals = goals(store, id, |asked, goal| *asked == models && goal.blind == plan.config.blind)?;
     goals.sort_by_key(|goal| goal.attempt);
     Ok(goals)
+}
+
+/// What this version has refused about a run, whichever models were asked. Where the environment is withheld, what
+/// was refused with its help is not known.
+fn refused(store: &Store, id: TrajectoryId, plan: &RelabelPlan<'_>) -> Result<Vec<Relabel>, StoreError> {
+    goals(store, id, |_, goal| goal.rejected.is_some() && (goal.blind || !plan.config.blind))
+}
+
+/// Goals that this version has looked at, by the models that were asked.
+fn goals(
+    store: &Store,
+    id: TrajectoryId,
+    is_wanted: impl Fn(&Option<String>, &Relabel) -> bool,
+) -> Result<Vec<Relabel>, StoreError> {
+    let verdicts = store.of_run(id, "relabel")?.into_iter();
+    let goals = verdicts.filter(|it| it.producer.version == HINDSIGHT_VERSION).filter_map(|verdict| {
+        match verdict.content {
+            Content::Relabel(goal) if is_wanted(&verdict.producer.model, &goal) => Some(goal),
+            _ => None,
+        }
+    });
+    Ok(goals.collect())
 }
 
 /// The runs among which goals must stand out, those to be relabeled in front.

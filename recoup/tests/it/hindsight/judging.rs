@@ -60,7 +60,7 @@ fn decided(
         window_tokens: 4_000,
         answer_tokens: 1_000,
     };
-    let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0) };
+    let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0), refused: &[] };
     let relabeled = relabel(subject, RelabelConfig::default(), Some(&judges));
     (relabeled, asked.load(Ordering::Relaxed))
 }
