@@ -43,7 +43,7 @@ def main():
         answer = json.loads(output.splitlines()[-1])
         accepted = sum(answer["accepted"].values())
         results[name] = {"runs": tasks * len(POLICIES[name]), **{key: answer[key] for key in (
-            "candidates", "accepted", "rejected", "verified", "missed", "distinct", "claims_mean", "background")},
+            "candidates", "accepted", "rejected", "verified", "verified_by_class", "missed", "distinct", "claims_mean", "background")},
             "user_s": round(cost["user_s"], 2)}
         print(f"{name:10} {accepted} of {answer['candidates']} failed runs relabeled; passed {rate(answer['verified'])}; "
               f"missed {rate(answer['missed'])}; {answer['distinct']} distinct; {answer['claims_mean']:.1f} claims; "

@@ -177,7 +177,9 @@ fn say(done: &Relabeling, printer: Printer) {
     for (gate, count) in &done.rejected {
         printer.line(format_args!("  refused by {gate}: {count}"));
     }
-    share("the environment passes", done.verified, "accepted goals", printer);
+    for (class, verified) in &done.verified_by_class {
+        share("the environment passes", *verified, &format!("goals accepted by {class}"), printer);
+    }
     share("it would have passed", done.missed, "refused goals", printer);
     if let Some(cost) = done.cost_per_accepted_usd.filter(|cost| *cost > 0.0) {
         printer.line(format_args!("${cost:.4} an accepted goal"));

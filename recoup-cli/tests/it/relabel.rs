@@ -24,6 +24,11 @@ fn goals_are_found_offline_and_only_once() {
     let accepted: u64 = done["accepted"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     assert!(accepted > 0 && done["new"] == done["candidates"], "{done}");
     assert_eq!(done["verified"]["passed"], done["verified"]["n"], "{done}");
+    assert_eq!(done["verified_by_class"], json!({ "environment": done["verified"] }), "{done}");
+    // Withheld, the environment scores what other evidence has let pass.
+    let blind = bench.json(&["relabel", "--blind", "--json"], 0);
+    assert_eq!(blind["verified_by_class"], json!({ "rules": blind["verified"] }), "{blind}");
+    assert!(blind["verified"]["n"].as_u64() > Some(0), "{blind}");
     let again = bench.json(&["relabel", "--json"], 0);
     // What has a goal is not looked at again; of what had none nothing was kept.
     assert_eq!(
@@ -83,6 +88,66 @@ fn the_first_two_judges_of_the_settings_are_asked() {
     assert!(done["calls"].as_u64().unwrap() > 0, "{done}");
     let without = bench.json(&["relabel", "--limit", "2", "--no-judge", "--json"], 0);
     assert_eq!(without["calls"], 0, "{without}");
+}
+
+#[test]
+fn no_template_stands_in_for_judges_that_found_no_goal() {
+    let bench = stopped();
+    bench.write("one.jsonl", "{\"answer\":\"I do not know\"}\n".repeat(200));
+    let judged = bench.json(&["relabel", "--blind", "--judge", "scripted:one.jsonl", "--json"], 0);
+    assert_eq!(
+        (&judged["accepted"], &judged["rejected"]),
+        (&json!({}), &json!({ "no-proposal": 6 })),
+        "{judged}"
+    );
+    let offline = bench.json(&["relabel", "--blind", "--json"], 0);
+    assert!(offline["accepted"]["rules"].as_u64() > Some(0), "{offline}");
+}
+
+/// A project with a diagnosed run that looked an order up, and models: one proposes the goal that it achieved, one says
+/// no to it and one yes.
+fn looked_up() -> Bench {
+    let bench = Bench::new();
+    let run = json!({ "id": "one", "task_id": "task/one", "success": false, "messages": [
+        { "role": "user", "content": "Cancel my order with the garden hose and refund it." },
+        { "role": "assistant", "content": null, "tool_calls": [{ "id": "c1", "type": "function", "function":
+            { "name": "get_order", "arguments": r##"{"order":"#W7781"}"## } }] },
+        { "role": "tool", "tool_call_id": "c1",
+            "content": r##"{"order":"#W7781","state":"delivered","carrier":"Borealis"}"## },
+        { "role": "assistant", "content": "I cannot do that." },
+    ] });
+    bench.write("runs.jsonl", format!("{run}\n"));
+    let goal = json!({ "goal": "Please report the state and the carrier of order #W7781.", "claims": [
+        { "text": "state", "facts": [1] }, { "text": "carrier", "facts": [2] },
+        { "text": "order #W7781", "facts": [0] },
+    ], "valid": true, "confidence": 0.9, "reason": "it was looked up" });
+    let opinion = |valid: bool| json!({ "reason": "looked at", "valid": valid, "confidence": 0.9 });
+    for (name, answer) in [("proposes", goal), ("no", opinion(false)), ("yes", opinion(true))] {
+        bench.write(
+            &format!("{name}.jsonl"),
+            format!("{}\n", json!({ "answer": answer.to_string() })).repeat(9),
+        );
+    }
+    for arguments in [&["import", "runs.jsonl"][..], &["diagnose"]] {
+        assert_eq!(bench.output(arguments).status.code(), Some(0));
+    }
+    bench
+}
+
+#[test]
+fn a_refused_goal_is_remembered_whichever_judges_are_asked_later() {
+    let judged = |bench: &Bench, judge: &str| {
+        let judge = format!("scripted:{judge}.jsonl");
+        let relabel = ["relabel", "--judge", "scripted:proposes.jsonl", "--judge", &judge, "--json"];
+        let done = bench.json(&relabel, 0);
+        (done["new"].clone(), done["accepted"].clone(), done["rejected"].clone())
+    };
+    let bench = looked_up();
+    let refused = (json!(1), json!({}), json!({ "judge": 1 }));
+    assert_eq!(judged(&bench, "no"), refused);
+    assert_eq!(judged(&bench, "yes"), refused);
+    // Who remembers nothing accepts it.
+    assert_eq!(judged(&looked_up(), "yes"), (json!(1), json!({ "two_judges": 1 }), json!({})));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Relabeling one run: proposals in order, the gates on each, the first that stands.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::answer::{end_of_turn, final_answer};
 use super::check::World;
@@ -49,6 +49,8 @@ pub struct Subject<'s> {
     pub corpus: &'s Corpus,
     /// The run's number there.
     pub document: Option<u32>,
+    /// Goals about the run that were refused before: in the same words they are refused again, and nobody is asked.
+    pub refused: &'s [Relabel],
 }
 
 /// What relabeling a run came to.
@@ -70,8 +72,8 @@ pub fn is_candidate(outcome: Status, blame: Option<&Blame>, class: Option<&Failu
         && class.is_some_and(|class| class.loss_weight > 0.0)
 }
 
-/// Looks for a goal that a run achieved: the environment's own goals first, then what models propose, then the
-/// templates.
+/// Looks for a goal that a run achieved: the environment's own goals first, then what models propose, or, where
+/// none judges, the templates. Nothing stands in for judges that said no.
 pub fn relabel(subject: Subject<'_>, config: RelabelConfig, judges: Option<&Judges<'_>>) -> Relabeled {
     let episode = Episode::read(subject.run);
     let mut facts = Facts::of(&episode);
@@ -93,20 +95,20 @@ pub fn relabel(subject: Subject<'_>, config: RelabelConfig, judges: Option<&Judg
     let facts = facts;
     let ground =
         Ground { episode: &episode, facts: &facts, corpus: subject.corpus, document: subject.document };
-    let mut search = Search { ground: &ground, world, config, memory: BTreeSet::new(), goals: Vec::new() };
+    let remembered = |goal: &Relabel| Some((plain(&goal.goal), goal.rejected.clone()?));
+    let memory = subject.refused.iter().filter_map(remembered).collect();
+    let mut search = Search { ground: &ground, world, config, memory, goals: Vec::new() };
     let found = |search: &mut Search<'_, '_>, proposals: Vec<Proposal>| {
         proposals
             .into_iter()
             .take(PROPOSALS_MAX)
-            .any(|proposal| search.consider(&proposal, &mut |_| Ok(RULES)))
+            .any(|proposal| search.consider(&proposal, &mut |_| Ok(RULES)).is_ok())
     };
     let mut undecided = None;
     if !found(&mut search, achieved) {
-        let asked = judges.map(|judges| ask(&mut search, judges));
-        match asked {
-            Some(Ok(true)) => {}
-            Some(Err(error)) => undecided = Some(error),
-            Some(Ok(false)) | None => drop(found(&mut search, templates)),
+        match judges {
+            Some(judges) => undecided = ask(&mut search, judges).err(),
+            None => drop(found(&mut search, templates)),
         }
     }
     Relabeled { goals: search.goals, unsupported, undecided }
@@ -123,8 +125,8 @@ struct Word {
     judge: f64,
 }
 
-/// Lets the models propose: three times at most, or until one of them does not answer.
-fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<bool, ModelError> {
+/// Lets the models propose: until a goal stands, three times at most, or until one of them does not answer.
+fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<(), ModelError> {
     let ground = search.ground;
     let case = Case::new(ground.episode.run, &[], false);
     let mut refused: Vec<RefusedGoal> = Vec::new();
@@ -137,7 +139,7 @@ fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<bool, ModelEr
             }
         };
         let mut failure = None;
-        let accepted = search.consider(&proposal, &mut |proposal| {
+        let considered = search.consider(&proposal, &mut |proposal| {
             let first = admits(Ok(&opinion)).map_err(|why| ("relabeler", why))?;
             let Some(answer) = judges.check(&case, ground.facts, proposal) else {
                 return Ok(Word { evidence: Evidence::OneJudge, relabeler: first, judge: 0.0 });
@@ -153,20 +155,13 @@ fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<bool, ModelEr
             let evidence = if judges.are_two() { Evidence::TwoJudges } else { Evidence::OneJudge };
             Ok(Word { evidence, relabeler, judge })
         });
-        if accepted {
-            return Ok(true);
-        }
+        let Err(GoalRefusal { gate, reason }) = considered else { return Ok(()) };
         if let Some(error) = failure {
             return Err(error);
         }
-        let why = search.goals.last().and_then(|goal| goal.rejected.as_ref());
-        let reason = why.map_or_else(
-            || "it was refused before".to_owned(),
-            |why| format!("{}: {}", why.gate, why.reason),
-        );
-        refused.push(RefusedGoal { goal: proposal.goal, reason });
+        refused.push(RefusedGoal { goal: proposal.goal, reason: format!("{gate}: {reason}") });
     }
-    Ok(false)
+    Ok(())
 }
 
 /// What was looked at so far.
@@ -174,7 +169,8 @@ struct Search<'g, 'w> {
     ground: &'g Ground<'g>,
     world: Option<World<'w>>,
     config: RelabelConfig,
-    memory: BTreeSet<String>,
+    /// What was refused, by its plain words, and why.
+    memory: BTreeMap<String, GoalRefusal>,
     goals: Vec<Relabel>,
 }
 
@@ -182,23 +178,38 @@ struct Search<'g, 'w> {
 type Judge<'j> = dyn FnMut(&Proposal) -> Result<Word, (&'static str, String)> + 'j;
 
 impl Search<'_, '_> {
-    /// Looks at a proposal; true where it stands. A goal that was refused is not looked at again in the same words.
-    fn consider(&mut self, proposal: &Proposal, judge: &mut Judge<'_>) -> bool {
-        let plain: String = proposal.goal.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
-        if !self.memory.insert(plain) {
-            return false;
+    /// Looks at a proposal; what was refused is not looked at again in the same words.
+    fn consider(&mut self, proposal: &Proposal, judge: &mut Judge<'_>) -> Result<(), GoalRefusal> {
+        let words = plain(&proposal.goal);
+        let known = self.memory.get(&words).cloned();
+        if let Some(refusal) = &known
+            && self.goals.iter().any(|goal| plain(&goal.goal) == words)
+        {
+            return Err(refusal.clone());
         }
         let mut goal = bare(proposal, self.ground, self.goals.len(), self.config);
         // The environment scores every goal, and has its word in the decision unless blind.
         let verified = self.world.as_mut().map(|world| world.verify(proposal, self.ground.episode));
-        match self.decide(proposal, verified.as_ref(), judge) {
-            Ok(acceptance) => goal.accepted = Some(acceptance),
-            Err((gate, reason)) => goal.rejected = Some(GoalRefusal { gate: gate.to_owned(), reason }),
-        }
+        let decided = match known {
+            Some(refusal) => Err(refusal),
+            None => self
+                .decide(proposal, verified.as_ref(), judge)
+                .map_err(|(gate, reason)| GoalRefusal { gate: gate.to_owned(), reason }),
+        };
         goal.verified = verified.and_then(Result::ok).flatten();
-        let is_accepted = goal.accepted.is_some();
+        let decided = match decided {
+            Ok(acceptance) => {
+                goal.accepted = Some(acceptance);
+                Ok(())
+            }
+            Err(refusal) => {
+                self.memory.insert(words, refusal.clone());
+                goal.rejected = Some(refusal.clone());
+                Err(refusal)
+            }
+        };
         self.goals.push(goal);
-        is_accepted
+        decided
     }
 
     /// Gates, then the environment unless blind, then whoever judges.
@@ -235,6 +246,11 @@ impl Search<'_, '_> {
             answer: final_answer(proposal, ground.episode, ground.facts),
         })
     }
+}
+
+/// A goal's letters and digits: what makes two wordings the same.
+fn plain(goal: &str) -> String {
+    goal.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 /// The record of a proposal, not decided yet.

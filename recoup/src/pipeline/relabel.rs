@@ -111,6 +111,8 @@ pub struct Relabeling {
     pub rejected: BTreeMap<String, u64>,
     /// Accepted goals that the environment's verifier passes: the precision, of those it can check.
     pub verified: Verified,
+    /// The same, by what the goals rest on; unless `blind`, those that rest on `environment` have passed by definition.
+    pub verified_by_class: BTreeMap<&'static str, Verified>,
     /// Refused goals that it would have passed, of those it can check: a goal whose other wording was
     /// accepted is not among them.
     pub missed: Verified,
@@ -241,18 +243,19 @@ pub fn relabel_runs(
         // Who asks models waits for them most of the time.
         let threads = plan.judges.as_ref().map_or(plan.threads, |asked| asked.in_flight).max(1);
         for batch in together.chunks(BATCH * threads) {
-            let mut work: Vec<Trajectory> = Vec::with_capacity(batch.len());
+            let mut work: Vec<(Trajectory, Vec<Relabel>)> = Vec::with_capacity(batch.len());
             for id in batch {
                 let run = store.effective(*id)?;
                 worlds.prepare(&run);
-                work.push(run);
+                work.push((run, refused(store, *id, plan)?));
             }
-            let done = parallel::map(&work, threads, |run| {
+            let done = parallel::map(&work, threads, |(run, refused)| {
                 let subject = Subject {
                     run,
                     environment: worlds.environment(run).ok(),
                     corpus: &corpus,
                     document: documents.get(&run.id).copied(),
+                    refused,
                 };
                 let judges = plan.judges.as_ref().map(|asked| (asked.judges)(run.id));
                 if judges.is_some() && patience.is_lost() {
@@ -268,7 +271,7 @@ pub fn relabel_runs(
                 Some(relabeled)
             });
             let mut verdicts: Vec<Verdict> = Vec::new();
-            for (run, relabeled) in work.iter().zip(&done) {
+            for ((run, _), relabeled) in work.iter().zip(&done) {
                 let Some(relabeled) = relabeled else {
                     counts.undecided(UNASKED);
                     continue;
@@ -309,18 +312,31 @@ pub fn first_goal_questions<E: From<StoreError>>(
 /// What this version has made of a run under this setting.
 fn known(store: &Store, id: TrajectoryId, plan: &RelabelPlan<'_>) -> Result<Vec<Relabel>, StoreError> {
     let models = plan.names();
-    let verdicts = store
-        .of_run(id, "relabel")?
-        .into_iter()
-        .filter(|it| it.producer.version == HINDSIGHT_VERSION && it.producer.model == models);
-    let mut goals: Vec<Relabel> = verdicts
-        .filter_map(|verdict| match verdict.content {
-            Content::Relabel(goal) if goal.blind == plan.config.blind => Some(goal),
-            _ => None,
-        })
-        .collect();
+    let mut goals = goals(store, id, |asked, goal| *asked == models && goal.blind == plan.config.blind)?;
     goals.sort_by_key(|goal| goal.attempt);
     Ok(goals)
+}
+
+/// What this version has refused about a run, whichever models were asked. Where the environment is withheld, what
+/// was refused with its help is not known.
+fn refused(store: &Store, id: TrajectoryId, plan: &RelabelPlan<'_>) -> Result<Vec<Relabel>, StoreError> {
+    goals(store, id, |_, goal| goal.rejected.is_some() && (goal.blind || !plan.config.blind))
+}
+
+/// Goals that this version has looked at, by the models that were asked.
+fn goals(
+    store: &Store,
+    id: TrajectoryId,
+    is_wanted: impl Fn(&Option<String>, &Relabel) -> bool,
+) -> Result<Vec<Relabel>, StoreError> {
+    let verdicts = store.of_run(id, "relabel")?.into_iter();
+    let goals = verdicts.filter(|it| it.producer.version == HINDSIGHT_VERSION).filter_map(|verdict| {
+        match verdict.content {
+            Content::Relabel(goal) if is_wanted(&verdict.producer.model, &goal) => Some(goal),
+            _ => None,
+        }
+    });
+    Ok(goals.collect())
 }
 
 /// The runs among which goals must stand out, those to be relabeled in front.
@@ -353,7 +369,8 @@ fn corpus(
 struct Counts {
     accepted: BTreeMap<&'static str, u64>,
     rejected: BTreeMap<String, u64>,
-    verified: (u64, u64),
+    /// Of the accepted goals that could be checked, by what they rest on: passed, and all.
+    verified: BTreeMap<&'static str, (u64, u64)>,
     missed: (u64, u64),
     words: BTreeSet<String>,
     claims: u64,
@@ -389,8 +406,11 @@ impl Counts {
                 *self.accepted.entry(evidence.as_str()).or_default() += 1;
                 self.words.insert(goal.goal.clone());
                 self.claims += goal.claims.len() as u64;
-                self.verified.0 += u64::from(goal.verified == Some(true));
-                self.verified.1 += u64::from(goal.verified.is_some());
+                if let Some(has_passed) = goal.verified {
+                    let (passed, n) = self.verified.entry(evidence.as_str()).or_default();
+                    *passed += u64::from(has_passed);
+                    *n += 1;
+                }
             }
             (None, Some(last)) => {
                 let gate = last.rejected.as_ref().map_or("", |it| it.gate.as_str());
@@ -412,10 +432,14 @@ impl Counts {
 
     fn finish(self, candidates: u64, new: u64, blind: bool, spent: Meter) -> Relabeling {
         let count: u64 = self.accepted.values().sum();
+        let (passed, n) =
+            self.verified.values().fold((0, 0), |(passed, n), class| (passed + class.0, n + class.1));
+        let by_class = self.verified.into_iter().map(|(class, (passed, n))| (class, Verified::of(passed, n)));
         Relabeling {
             candidates,
             new,
-            verified: Verified::of(self.verified.0, self.verified.1),
+            verified: Verified::of(passed, n),
+            verified_by_class: by_class.collect(),
             missed: Verified::of(self.missed.0, self.missed.1),
             distinct: self.words.len() as u64,
             claims_mean: if count == 0 { 0.0 } else { self.claims as f64 / count as f64 },

@@ -60,7 +60,7 @@ fn decided(
         window_tokens: 4_000,
         answer_tokens: 1_000,
     };
-    let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0) };
+    let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0), refused: &[] };
     let relabeled = relabel(subject, RelabelConfig::default(), Some(&judges));
     (relabeled, asked.load(Ordering::Relaxed))
 }
@@ -89,9 +89,8 @@ fn a_refused_goal_is_kept_with_its_reason_and_not_judged_again() {
     let (refused, asked) = decided(Ok(TRUE), Some(("qwen", Ok(opinion(false, 0.99)))));
     // The relabeler repeats itself three times; the judge is asked once.
     assert_eq!(asked, 1);
-    let first = &refused.goals[0];
+    let [first] = refused.goals.as_slice() else { panic!("one goal: {:#?}", refused.goals) };
     assert_eq!(first.rejected.as_ref().unwrap().gate, "judge");
-    assert!(refused.goals[1..].iter().all(|goal| goal.goal != first.goal));
     // Below the gates no judge is asked at all.
     let vague =
         TRUE.replace("the state and the carrier of order #W7781", "some information").replace("#W7781", "it");
@@ -107,7 +106,7 @@ fn no_answer_accepts_nothing_and_decides_nothing() {
     assert!(relabeler.undecided.is_some() && relabeler.accepted().is_none());
     let (judge, _) = decided(Ok(TRUE), Some(("qwen", Err(down()))));
     assert!(judge.undecided.is_some() && judge.accepted().is_none());
-    // An answer that cannot be read is an answer: the templates have their turn.
+    // An answer that cannot be read is an answer: no goal stands.
     let (garbled, _) = decided(Ok("Sure!"), Some(("qwen", Ok(opinion(true, 1.0)))));
-    assert!(garbled.undecided.is_none());
+    assert!(garbled.undecided.is_none() && garbled.accepted().is_none());
 }
