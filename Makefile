@@ -153,7 +153,7 @@ bench-environments: $(PEERS)/ready bench-programs
 
 # Asking a model 10,000 questions, beside OpenAI's Python library.
 bench-models: $(PEERS)/ready bench-programs
-	$(PEERS)/bin/python benches/models.py target/release/recoup
+	$(PEERS)/bin/python benches/models.py target/release/recoup --out benches/results/models.json
 
 # Masked rows beside transformers' on runs of tau-bench: `make bench-templates RUNS=gpt-4o-airline.json`.
 bench-templates: $(GOLDEN_TEMPLATES)/ready bench-programs

@@ -72,6 +72,9 @@ def main():
     for name, result in report["results"].items():
         print(f"{name:16} {result['wall_s']:6.2f} s ({result['wall_s'] / ideal:.2f} x ideal), "
               f"{result['cpu_s']:6.2f} s CPU ({result['cores']:.2f} cores), {result['rss_bytes'] / 1e6:.0f} MB")
+    ours, theirs = (report["results"][name] for name in ("recoup", "openai, asyncio"))
+    report["ratios"] = {name: theirs[name] / ours[name] for name in ("wall_s", "cpu_s", "rss_bytes")}
+    print("the library against recoup: " + ", ".join(f"{name} {ratio:.1f} x" for name, ratio in report["ratios"].items()))
     if args.out:
         args.out.write_text(json.dumps(report, indent=1) + "\n")
 
