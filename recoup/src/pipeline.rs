@@ -44,7 +44,7 @@ pub use self::inject::{Injecting, inject};
 pub use self::judge::{Judging, JudgingPlan, Meter, first_questions, judge_runs};
 pub use self::labelled::judgements;
 pub use self::outcomes::{Attached, OutcomeLine, Unmatched, parse as parse_outcomes};
-pub use self::outlets::{Outlets, export_rows, require_own, runs_of_views, write_outlets};
+pub use self::outlets::{Outlets, export_rows, require_own, runs_of_views, training_files, write_outlets};
 pub use self::relabel::{
     Asked, RelabelPlan, Relabeling, Verified, first_goal_questions, relabel_runs, relabelable,
 };

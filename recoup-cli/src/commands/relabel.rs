@@ -178,7 +178,7 @@ fn say(done: &Relabeling, printer: Printer) {
         printer.line(format_args!("  refused by {gate}: {count}"));
     }
     for (class, verified) in &done.verified_by_class {
-        share("the environment passes", *verified, &format!("goals accepted by {class}"), printer);
+        share("the environment passes", *verified, &format!("goals that rest on {class}"), printer);
     }
     share("it would have passed", done.missed, "refused goals", printer);
     if let Some(cost) = done.cost_per_accepted_usd.filter(|cost| *cost > 0.0) {

@@ -1,5 +1,7 @@
 //! `recoup run`: the main job.
 
+use std::collections::BTreeMap;
+
 use recoup::artifact::Artifact;
 use recoup::pipeline::{self, Consulted, JudgingPlan, Summary};
 use recoup::store::Store;
@@ -128,9 +130,13 @@ fn say_done(summary: &Summary, settings: &Settings, printer: Printer) {
             runs(summary.relabeled as usize)
         ));
     }
+    let files: BTreeMap<String, String> = pipeline::training_files()
+        .map(|training| (training.view.name().to_owned(), training.exporter.file(training.view.name())))
+        .collect();
     for (view, rows) in &summary.exported {
-        let path = settings.out.join(format!("{view}.jsonl"));
-        printer.line(format_args!("training file: {} ({rows} rows)", path.display()));
+        if let Some(file) = files.get(view) {
+            printer.line(format_args!("training file: {} ({rows} rows)", settings.out.join(file).display()));
+        }
     }
     if let Some(report) = &summary.report {
         printer.line(format_args!("report: {}", printer.paint(Look::Bold, report)));

@@ -28,7 +28,9 @@ fn the_examples_give_a_report_and_training_files() {
     assert!(summary["diagnosed"].as_u64() > Some(20), "{summary}");
     assert!(summary["exported"]["success_sft"].as_u64() > Some(0), "{summary}");
     assert!(summary["exported"]["step_masked_sft"].as_u64() > Some(0), "{summary}");
-    for name in ["report.html", "report.json", "report.md", "success_sft.jsonl", "step_masked_sft.jsonl"] {
+    assert!(summary["exported"]["goal_contrast"].as_u64() > Some(0), "{summary}");
+    let training = ["success_sft.jsonl", "step_masked_sft.jsonl", "goal_contrast.parquet"];
+    for name in ["report.html", "report.json", "report.md"].into_iter().chain(training) {
         assert!(bench.path("recoup-out").join(name).is_file(), "{name}");
     }
 }

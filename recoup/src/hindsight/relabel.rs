@@ -25,7 +25,7 @@ use crate::verdict::{
 };
 
 /// Version of the templates and gates; raised when they would decide otherwise on the same run.
-pub const HINDSIGHT_VERSION: u32 = 1;
+pub const HINDSIGHT_VERSION: u32 = 2;
 /// The gate of the environment's own verifier.
 const ENVIRONMENT: &str = "environment";
 /// Most proposals about one run that are looked at.

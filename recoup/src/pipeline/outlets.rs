@@ -21,13 +21,13 @@ use self::rows::{export_row, import_row};
 use super::{ContentSettings, Imported, PipelineConfig, PipelineError};
 use crate::artifact::{Artifact, Provenance, pretty};
 use crate::diagnosis::DETECTORS;
-use crate::exporters::{ExportError, ExportWriter, Manifest, Training, natural, replace};
+use crate::exporters::{ExportError, ExportWriter, Manifest, Training, exporter, natural, replace};
 use crate::failpoint::Failpoint;
 use crate::id::TrajectoryId;
 use crate::report::{self, DetectorInfo, Preview, ReportInput};
 use crate::reporter::Reporter;
 use crate::store::Store;
-use crate::views::{View, usual};
+use crate::views::{GoalContrast, View, usual};
 
 /// Heading of every report.
 const TITLE: &str = "What failed, and why";
@@ -38,6 +38,16 @@ pub struct Outlets {
     pub manifests: Vec<Manifest>,
     /// False where everything was up to date and nothing was written.
     pub written: bool,
+}
+
+/// The training files of the main job: the usual views as TRL reads them, and goals in contrast, whose loss no trainer
+/// has, as they are. Without Parquet the report counts them as refused.
+pub fn training_files() -> impl Iterator<Item = Training<'static>> {
+    let mut contrast = natural(&GoalContrast);
+    if let Some(whole) = exporter("parquet", contrast.view) {
+        contrast.exporter = whole;
+    }
+    usual().map(natural).chain([contrast])
 }
 
 /// Writes the training files and the report, unless those that stand there were made from the same
@@ -59,7 +69,7 @@ pub fn write_outlets(
     let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
-    let training: Vec<Training<'_>> = usual().map(natural).collect();
+    let training: Vec<Training<'_>> = training_files().collect();
     let mut writers = writers(&training, config.out, &provenance, &config.settings)?;
     let Passed { runs, previews, .. } =
         pass(store, None, &training, &config.settings, config.threads, &mut writers, reporter)?;
@@ -160,9 +170,9 @@ fn current(out: &Path, provenance: &Provenance) -> Option<Vec<Manifest>> {
     if made_from != *provenance || !whole {
         return None;
     }
-    usual()
-        .map(|view| {
-            let path = out.join(format!("{}.manifest.json", view.name()));
+    training_files()
+        .map(|training| {
+            let path = out.join(format!("{}.manifest.json", training.view.name()));
             let manifest: Manifest = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
             let whole = manifest.files.iter().all(|name| out.join(name).is_file());
             (whole && manifest.provenance == *provenance).then_some(manifest)

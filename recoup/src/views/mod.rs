@@ -76,8 +76,8 @@ pub trait View: Sync {
         false
     }
 
-    /// Whether it is built only when it is named: a control, which is for measuring, or a loss that no common
-    /// trainer has.
+    /// Whether `recoup export` builds it only when it is named: a control, which is for measuring, or a loss that no
+    /// common trainer has.
     fn is_on_request(&self) -> bool {
         false
     }

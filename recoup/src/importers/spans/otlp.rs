@@ -407,7 +407,7 @@ fn log_record<'a>(mut fields: Object<'a>, trace: &mut Trace<'a>) -> Result<(), R
         trace.said(&span, at).detail(attributes);
         return Ok(());
     }
-    let body = fields.take("body").and_then(|raw| any_value(raw));
+    let body = fields.take("body").and_then(any_value);
     let body = body.map(|raw| raw.get().to_owned()).unwrap_or_default();
     let inner = serde_json::from_str::<&RawValue>(&body).ok();
     let decoded = inner.and_then(text).map(Cow::into_owned);
