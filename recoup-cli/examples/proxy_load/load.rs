@@ -156,9 +156,10 @@ async fn read_pieces(stream: &mut TcpStream, times: &mut Times) -> bool {
             times.first.push(started.elapsed());
         }
         while let Some(at) = memchr::memmem::find(&seen[from..], b"\"at\":") {
-            let digits = seen[from + at + 5..].iter().take_while(|byte| byte.is_ascii_digit());
-            let text: String = digits.map(|byte| char::from(*byte)).collect();
-            if let Ok(sent) = text.parse::<u64>() {
+            let text = &seen[from + at + 5..];
+            // The rest of the number may be under way.
+            let Some(end) = text.iter().position(|byte| !byte.is_ascii_digit()) else { break };
+            if let Ok(sent) = String::from_utf8_lossy(&text[..end]).parse::<u64>() {
                 times.pieces.push(Duration::from_nanos(now.saturating_sub(sent)));
             }
             from += at + 5;

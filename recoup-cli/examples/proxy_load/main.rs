@@ -60,10 +60,13 @@ impl Load {
         let proxy = Server::recoup(binary, &folder.join("project"), &self.upstream);
         let ours = self.through(&proxy.address).await;
         let (_, peak) = proxy.memory();
+        let began = Instant::now();
         drop(proxy);
+        let stopped = began.elapsed().as_secs_f64();
         let mut report = json!({
             "connections": self.connections,
             "direct": direct, "recoup": ours, "added_ms": added(&ours, &direct), "peak_memory_bytes": peak,
+            "seconds_to_stop": stopped,
             "conversations": self.conversations(binary, folder).await,
         });
         if let Some(program) = litellm {

@@ -50,14 +50,16 @@ impl Server {
             .arg(port.to_string())
             .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
             .env("LITELLM_LOG", "ERROR")
+            .env("LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY", "true")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let server = Self { child, address };
+        let mut server = Self { child, address };
         let started = Instant::now();
         while std::net::TcpStream::connect(&server.address).is_err() {
-            assert!(started.elapsed() < START_WITHIN, "LiteLLM's proxy does not start");
+            let has_ended = server.child.try_wait().unwrap().is_some();
+            assert!(!has_ended && started.elapsed() < START_WITHIN, "LiteLLM's proxy does not start");
             std::thread::sleep(Duration::from_millis(100));
         }
         server

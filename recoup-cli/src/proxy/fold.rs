@@ -21,9 +21,9 @@ use crate::failure::Failure;
 
 /// How often conversations are looked at.
 const TICK: Duration = Duration::from_millis(500);
-/// Conversations that are put in by one import.
-const BATCH: usize = 128;
-
+/// How long the project is left alone after an import, in times of what that took: an import looks for near-duplicates
+/// in the whole project, however few runs are new.
+const LEFT_ALONE: u32 = 4;
 /// Messages whose conversations can be gone on with: some hundred bytes each.
 const MESSAGES_MAX: usize = 400_000;
 /// Requests under way from which on the project waits, and how long it waits at most.
@@ -89,6 +89,7 @@ impl<S: Sink> Sink for Watched<'_, S> {
 pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Failure> {
     let mut store = Store::create_or_open(&proxy.project)?;
     let mut folded = Folded::default();
+    let mut next = Instant::now();
     loop {
         match orders.recv_timeout(TICK) {
             Ok(Order::Fold(id, done)) => {
@@ -97,31 +98,24 @@ pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Fa
             }
             Ok(Order::Finish) | Err(RecvTimeoutError::Disconnected) => {
                 let all = proxy.conversations().idle(u64::MAX);
-                let mut failed = None;
-                for batch in all.chunks(BATCH) {
-                    if let Err(failure) = fold_each(proxy, &mut store, batch, &mut folded) {
-                        failed = Some(failure);
-                    }
-                }
+                let result = fold_each(proxy, &mut store, &all, &mut folded);
                 for id in all.into_iter().filter(|id| folded.is_whole(proxy, *id)) {
                     release(proxy, id);
                 }
                 proxy.journal.clear();
-                return failed.map_or(Ok(()), Err);
+                return result;
             }
             Err(RecvTimeoutError::Timeout) => {
                 let busy = proxy.in_flight() >= BUSY;
                 let rest = proxy.timing.fold_after;
                 let resting = idle(proxy, if busy { rest.max(BUSY_REST) } else { rest });
-                let mut began = Instant::now();
-                for batch in resting.chunks(BATCH) {
-                    if let Err(failure) = fold_each(proxy, &mut store, batch, &mut folded) {
+                if Instant::now() >= next {
+                    let began = Instant::now();
+                    if let Err(failure) = fold_each(proxy, &mut store, &resting, &mut folded) {
                         // The journal keeps them; the next tick tries again.
                         proxy.printer.warn(format_args!("conversations wait in the journal: {failure}"));
                     }
-                    // Answers go first.
-                    std::thread::sleep(if busy { began.elapsed() } else { Duration::ZERO });
-                    began = Instant::now();
+                    next = Instant::now() + began.elapsed() * LEFT_ALONE;
                 }
                 forget(proxy, &mut folded);
             }
@@ -163,19 +157,21 @@ fn idle(proxy: &Proxy, rest: Duration) -> Vec<ConversationId> {
     proxy.conversations().idle(before)
 }
 
-/// Puts conversations in, one by one where they cannot be together: one that the
-/// project does not take keeps no other out.
+/// Puts conversations in, fewer together where they cannot all be: one that the project does not take keeps no
+/// other out.
 fn fold_each(
     proxy: &Proxy,
     store: &mut Store,
     ids: &[ConversationId],
     folded: &mut Folded,
 ) -> Result<(), Failure> {
-    if fold(proxy, store, ids, folded).is_ok() {
-        return Ok(());
+    let result = fold(proxy, store, ids, folded);
+    if result.is_ok() || ids.len() < 2 {
+        return result;
     }
-    let failures = ids.iter().filter_map(|id| fold(proxy, store, &[*id], folded).err());
-    failures.reduce(|_, last| last).map_or(Ok(()), Err)
+    let (one, other) = ids.split_at(ids.len() / 2);
+    let first = fold_each(proxy, store, one, folded);
+    fold_each(proxy, store, other, folded).and(first)
 }
 
 /// Puts in those that have grown since they were, together.
