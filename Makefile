@@ -153,7 +153,7 @@ bench-environments: $(PEERS)/ready bench-programs
 
 # Asking a model 10,000 questions, beside OpenAI's Python library.
 bench-models: $(PEERS)/ready bench-programs
-	$(PEERS)/bin/python benches/models.py target/release/recoup --out benches/results/models.json
+	$(PEERS)/bin/python benches/models.py target/release/recoup --rounds 3 --out benches/results/models.json
 
 # Masked rows beside transformers' on runs of tau-bench: `make bench-templates RUNS=gpt-4o-airline.json`.
 bench-templates: $(GOLDEN_TEMPLATES)/ready bench-programs
@@ -174,7 +174,7 @@ bench-hindsight: bench-programs
 # The proxy's throughput, added latency and memory, beside LiteLLM's, with clients and a scripted upstream in
 # one process.
 bench-proxy: $(PEERS_LITELLM)/ready bench-programs
-	target/release/examples/proxy_load target/release/recoup --litellm $(PEERS_LITELLM)/bin/litellm \
+	target/release/examples/proxy_load target/release/recoup --seconds 6 --litellm $(PEERS_LITELLM)/bin/litellm \
 		| tee benches/results/proxy.json
 
 # Half an hour of load on the proxy: its memory must not grow.
