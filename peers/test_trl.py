@@ -28,8 +28,9 @@ ANSWERS = ["completion", "chosen", "rejected"]
 
 @pytest.fixture(scope="module")
 def files(ran):
-    """Each training file that has rows, with its manifest."""
+    """Each training file for TRL that has rows, with its manifest."""
     manifests = [(path, json.loads(path.read_text())) for path in sorted(ran.out.rglob("*.manifest.json"))]
+    manifests = [(path, manifest) for path, manifest in manifests if manifest["format"] in FORMS]
     filled = [(path.parent / manifest["files"][0], manifest) for path, manifest in manifests if manifest["rows"]]
     assert {"success_sft", "step_masked_sft"} <= {manifest["view"] for _, manifest in filled}
     return filled
