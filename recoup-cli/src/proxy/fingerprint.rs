@@ -7,8 +7,10 @@
 
 use recoup::canonical::write_string;
 use recoup::importers::recoup_proxy::Api;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::conversations::Shown;
 
 /// A fingerprint of a message, or of a history up to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,16 +43,16 @@ const MARKS: [&str; 6] = ["cache_control", "id", "status", "annotations", "logpr
 /// Parts and items that clients drop when they send an answer back.
 const REASONING: [&str; 4] = ["thinking", "redacted_thinking", "reasoning", "item_reference"];
 
-/// The fingerprint of a message, and whether it is an answer of a model. `None` where it is something
-/// that clients drop.
-pub(super) fn message(api: Api, raw: &RawValue) -> (Option<Fingerprint>, bool) {
+/// What conversations look at of a message; it has no fingerprint where it is something that clients drop.
+pub(super) fn show(api: Api, raw: &RawValue) -> Shown {
     let Ok(Value::Object(message)) = serde_json::from_str(raw.get()) else {
-        return (Some(Fingerprint::of(&[raw.get().as_bytes()])), false);
+        let fingerprint = Some(Fingerprint::of(&[raw.get().as_bytes()]));
+        return Shown { fingerprint, answer: false, particular: false };
     };
     let text = |key: &str| message.get(key).and_then(Value::as_str);
     let kind = text("type").unwrap_or("message");
     if api == Api::Responses && REASONING.contains(&kind) {
-        return (None, true);
+        return Shown { fingerprint: None, answer: true, particular: is_particular(&message) };
     }
     let role = text("role").unwrap_or(kind);
     let answer = role == "assistant" || (api == Api::Responses && kind.ends_with("_call"));
@@ -78,13 +80,13 @@ pub(super) fn message(api: Api, raw: &RawValue) -> (Option<Fingerprint>, bool) {
         }
         (Api::Responses, _) => canonical(&mut out, &Value::Object(message.clone())),
     }
-    (Some(Fingerprint::of(&[out.as_bytes()])), answer)
+    let fingerprint = Some(Fingerprint::of(&[out.as_bytes()]));
+    Shown { fingerprint, answer, particular: answer && is_particular(&message) }
 }
 
 /// Whether a message is so particular that two conversations would not share it by chance: calls have
 /// ids of their own, and long texts differ.
-pub(super) fn is_particular(raw: &RawValue) -> bool {
-    let Ok(message) = serde_json::from_str::<Value>(raw.get()) else { return false };
+fn is_particular(message: &Map<String, Value>) -> bool {
     let has_calls =
         message.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
     let is_call = message.get("call_id").is_some_and(|id| id.as_str().is_some_and(|id| !id.is_empty()));
@@ -191,11 +193,16 @@ fn write_members(out: &mut String, value: &Value, says: &impl Fn(&str, &Value) -
 mod tests {
     use serde_json::value::RawValue;
 
-    use super::{Api, is_particular, message};
+    use super::{Api, Fingerprint, is_particular, show};
+
+    /// The fingerprint of a message, and whether it is an answer.
+    fn told(api: Api, text: &str) -> (Option<Fingerprint>, bool) {
+        let shown = show(api, serde_json::from_str::<&RawValue>(text).unwrap());
+        (shown.fingerprint, shown.answer)
+    }
 
     fn same(api: Api, first: &str, second: &str) -> bool {
-        let of = |text: &str| message(api, serde_json::from_str::<&RawValue>(text).unwrap());
-        of(first) == of(second)
+        told(api, first) == told(api, second)
     }
 
     #[test]
@@ -243,7 +250,7 @@ mod tests {
 
     #[test]
     fn calls_and_long_texts_are_particular() {
-        let particular = |text: &str| is_particular(serde_json::from_str::<&RawValue>(text).unwrap());
+        let particular = |text: &str| is_particular(&serde_json::from_str(text).unwrap());
         assert!(!particular(r#"{"role":"assistant","content":"ok","tool_calls":null}"#));
         assert!(!particular(r#"{"role":"assistant","content":"say \"tool_use\"","tool_calls":[]}"#));
         let padded = format!(r#"{{"role":"assistant","content":"ok","reasoning":"{}"}}"#, "x".repeat(200));
@@ -256,8 +263,7 @@ mod tests {
 
     #[test]
     fn reasoning_items_say_nothing() {
-        let raw: &RawValue = serde_json::from_str(r#"{"type":"reasoning","id":"r","summary":[]}"#).unwrap();
-        assert_eq!(message(Api::Responses, raw), (None, true));
+        assert_eq!(told(Api::Responses, r#"{"type":"reasoning","id":"r","summary":[]}"#), (None, true));
         assert!(same(
             Api::Responses,
             r#"{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","status":"completed"}"#,

@@ -106,11 +106,11 @@ pub(super) fn run(proxy: &Arc<Proxy>, orders: &Receiver<Order>) -> Result<(), Fa
                 return result;
             }
             Err(RecvTimeoutError::Timeout) => {
-                let busy = proxy.in_flight() >= BUSY;
-                let rest = proxy.timing.fold_after;
-                let resting = idle(proxy, if busy { rest.max(BUSY_REST) } else { rest });
                 if Instant::now() >= next {
                     let began = Instant::now();
+                    let busy = proxy.in_flight() >= BUSY;
+                    let rest = proxy.timing.fold_after;
+                    let resting = idle(proxy, if busy { rest.max(BUSY_REST) } else { rest });
                     if let Err(failure) = fold_each(proxy, &mut store, &resting, &mut folded) {
                         // The journal keeps them; the next tick tries again.
                         proxy.printer.warn(format_args!("conversations wait in the journal: {failure}"));

@@ -7,9 +7,8 @@ use std::path::Path;
 use recoup::importers::recoup_proxy::{Api, Entry};
 
 use super::conversations::{ConversationId, Conversations, Given, Restored, Shown};
-use super::fingerprint::Fingerprint;
+use super::fingerprint::{Fingerprint, show};
 use super::journal::{Journal, each_line};
-use super::turn::show;
 
 /// A request whose answer may stand further on.
 struct Begun {

@@ -8,8 +8,7 @@ use recoup::importers::recoup_proxy::Api;
 use serde_json::value::RawValue;
 
 use super::conversations::Shown;
-use super::fingerprint::Fingerprint;
-use super::turn::show;
+use super::fingerprint::{Fingerprint, show};
 
 /// Bytes from which on a message is looked up.
 const LONG: usize = 256;

@@ -9,13 +9,12 @@ use std::time::Instant;
 use recoup::importers::recoup_proxy::{Api, End, Entry, Problem};
 use recoup::interleaving::Delivered;
 use recoup::verdict::Actor;
-use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
 use super::Proxy;
 use super::answer::{Answer, NoAnswer};
 use super::conversations::{Durable, Given, Place, Shown};
-use super::fingerprint::{self, Fingerprint};
+use super::fingerprint::{Fingerprint, show};
 use super::journal::Line;
 
 /// A turn that was begun.
@@ -172,10 +171,4 @@ impl From<NoAnswer> for Failure {
         };
         Self::new(code, why.to_string())
     }
-}
-
-/// What conversations look at of a message.
-pub(super) fn show(api: Api, raw: &RawValue) -> Shown {
-    let (fingerprint, answer) = fingerprint::message(api, raw);
-    Shown { fingerprint, answer, particular: answer && fingerprint::is_particular(raw) }
 }
