@@ -127,11 +127,7 @@ impl Conversation {
         {
             return self.follow(&mended, at, speaker, lost);
         }
-        let inner = || {
-            let inner = serde_json::from_str::<&RawValue>(decoded.as_deref()?).ok();
-            inner.filter(|inner| is_array(inner) || is_object(inner))
-        };
-        list = list.or_else(|| requested(inner().unwrap_or(raw)));
+        list = list.or_else(|| requested(source));
         if let Some([only]) = list.as_deref()
             && is_array(only)
         {
@@ -140,7 +136,8 @@ impl Conversation {
         }
         let list = list.filter(|list| !list.is_empty() && list.iter().all(|raw| is_object(raw)));
         let Some(list) = list else {
-            let raw = inner().unwrap_or(raw);
+            let inner = decoded.as_deref().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+            let raw = inner.filter(|inner| is_array(inner) || is_object(inner)).unwrap_or(raw);
             let nodes = messages(raw, speaker.dialect, speaker.role, &mut self.aside)?;
             return Ok(nodes.into_iter().fold(at, |at, node| Some(self.step(node, at, speaker))));
         };
@@ -356,8 +353,8 @@ fn mended(raw: &RawValue, lost: &mut Vec<(String, &'static str)>) -> Option<Box<
 }
 
 /// The messages of a request that holds nothing else to be said.
-fn requested(raw: &RawValue) -> Option<Vec<&RawValue>> {
-    let request = Object::of(raw)?;
+fn requested(source: &str) -> Option<Vec<&RawValue>> {
+    let request: Object<'_> = serde_json::from_str(source).ok()?;
     let apart = ["role", "lc", "system", "instructions", "systemInstruction", "system_instruction"];
     if apart.iter().any(|key| request.has(key)) {
         return None;
