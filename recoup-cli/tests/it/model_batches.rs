@@ -245,16 +245,21 @@ fn what_a_provider_refuses_of_a_batch_is_left_out_of_the_next() {
     );
 }
 
-#[test]
-fn a_question_that_a_provider_refuses_for_good_fails_with_its_reason() {
-    let server = refusing(|_| Some((400, "this is against our policy")));
+/// What is said of one question in a batch, once the batch has ended without an answer to it.
+fn refused_answer(server: &FaultServer) -> String {
     let (bench, model) = (one_question(), server.model("toy"));
     let arguments = [&["ask", &model][..], &BATCH].concat();
     bench.json(&arguments, 0);
     let output = bench.output(&arguments);
     assert_eq!(output.status.code(), Some(1), "{}", bench.render(&output));
-    let first = String::from_utf8_lossy(&output.stdout).lines().next().unwrap().to_owned();
-    assert!(first.contains("HTTP 400: this is against our policy"), "{}", bench.render(&output));
+    String::from_utf8_lossy(&output.stdout).lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_question_that_a_provider_refuses_for_good_fails_with_its_reason() {
+    let server = refusing(|_| Some((400, "this is against our policy")));
+    let answer = refused_answer(&server);
+    assert!(answer.contains("HTTP 400: this is against our policy"), "{answer}");
     assert_eq!(count(&server, "/v1/batches"), 1, "it is not sent again in the same breath");
 }
 
@@ -271,11 +276,6 @@ fn a_batch_that_a_provider_does_not_take_fails_with_its_reason() {
         };
         Fault::Answer(answer.to_string())
     });
-    let (bench, model) = (one_question(), server.model("toy"));
-    let arguments = [&["ask", &model][..], &BATCH].concat();
-    bench.json(&arguments, 0);
-    let output = bench.output(&arguments);
-    assert_eq!(output.status.code(), Some(1), "{}", bench.render(&output));
-    let first = String::from_utf8_lossy(&output.stdout).lines().next().unwrap().to_owned();
-    assert!(first.contains("The model `toy` takes no batches."), "{}", bench.render(&output));
+    let answer = refused_answer(&server);
+    assert!(answer.contains("The model `toy` takes no batches."), "{answer}");
 }

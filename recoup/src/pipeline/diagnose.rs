@@ -159,9 +159,7 @@ impl Batch {
             done.count(diagnosed);
         }
         let verdicts: Vec<Verdict> = diagnosed.into_iter().flat_map(|(_, verdicts)| verdicts).collect();
-        for chunk in verdicts.chunks(1000) {
-            store.put_verdicts(chunk)?;
-        }
+        store.put_verdicts(&verdicts)?;
         store.mark_done(STAGE, RULES_VERSION, &self.finished)?;
         reporter.advance(self.work.len() as u64);
         *self = Self::default();

@@ -101,13 +101,12 @@ fn operand_end(text: &str, from: usize) -> Option<usize> {
     let skip = |at: usize| text.get(at..).map_or(at, |rest| at + (rest.len() - rest.trim_start().len()));
     let starts = |at: usize, what: &[char]| text.get(at..).is_some_and(|rest| rest.starts_with(what));
     let start = skip(from);
-    let mut end = match word_or_text(text, start) {
+    let first = match word_or_text(text, start) {
         Some(end) => end,
         None if starts(start, &['(', '[', '{']) => group_end(text, start),
         None => return None,
     };
-    let is_alone = |end: usize| text.get(start..end).is_some_and(is_literal);
-    let mut is_plain = is_alone(end);
+    let mut end = first;
     loop {
         let next = skip(end);
         if starts(next, &['(', '[']) {
@@ -119,14 +118,10 @@ fn operand_end(text: &str, from: usize) -> Option<usize> {
         } else {
             break;
         }
-        is_plain = is_plain && is_alone(end) && text.get(start..end).is_some_and(is_number);
     }
-    (!is_plain).then_some(end)
-}
-
-/// `1.5`, which looks like a word of which something is taken.
-fn is_number(piece: &str) -> bool {
-    piece.parse::<f64>().is_ok()
+    // `1.5` looks like a word of which something is taken.
+    let is_plain = |piece: &str| is_literal(piece) && (end == first || piece.parse::<f64>().is_ok());
+    (!text.get(start..end).is_some_and(is_plain)).then_some(end)
 }
 
 /// Where the brackets close that open here.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Case, Expected, Floor, Margins, Speaker, margin};
+use super::{Case, Expected, Floor, Margins, Speaker, margin, of_agents};
 use crate::trajectory::folded;
 
 /// Constant message indices that are tried, 0-based: 0 to this one.
@@ -32,11 +32,6 @@ pub(super) fn floors(cases: &[Case]) -> Vec<Guess> {
     let majority = majority(cases);
     floors.push(Guess::agent("majority-agent", cases, |_| majority.as_deref()));
     floors
-}
-
-/// The runs whose label names an agent.
-fn of_agents(cases: &[Case]) -> impl Iterator<Item = &Case> {
-    cases.iter().filter(|case| case.truth.agent.is_some())
 }
 
 /// Indices of the turns of the policy.

@@ -168,6 +168,11 @@ pub struct Attribution {
     pub without_run: u64,
 }
 
+/// The runs whose label names an agent.
+fn of_agents(cases: &[Case]) -> impl Iterator<Item = &Case> {
+    cases.iter().filter(|case| case.truth.agent.is_some())
+}
+
 /// Scores the predictions of labelled runs. `seed` is that of the bootstrap.
 pub fn score(cases: &[Case], without_run: u64, seed: u64) -> Attribution {
     let within = |turns: usize| Score::count(cases, |case| case.distance().is_some_and(|away| away <= turns));
@@ -193,15 +198,14 @@ pub fn score(cases: &[Case], without_run: u64, seed: u64) -> Attribution {
     let differences = floors.iter().map(|floor| (floor.name.clone(), floor.margins(cases, seed))).collect();
     let lost = unreachable.prompt + unreachable.user + unreachable.observation + unreachable.nowhere;
     let n = cases.len() as u64;
-    let of_agents = || cases.iter().filter(|case| case.truth.agent.is_some());
     Attribution {
         files: n,
         exact: Score::count(cases, Case::is_exact),
         within_1: within(1),
         within_3: within(3),
         within_5: within(5),
-        agent: Score::count(of_agents(), Case::is_agent),
-        joint: Score::count(of_agents(), |case| case.is_exact() && case.is_agent()),
+        agent: Score::count(of_agents(cases), Case::is_agent),
+        joint: Score::count(of_agents(cases), |case| case.is_exact() && case.is_agent()),
         official_step: official::step(cases),
         official_agent: official::agent(cases),
         floors: floors.iter().map(|floor| (floor.name.clone(), floor.scored())).collect(),
