@@ -55,6 +55,13 @@ def collected(binary, folder, tmp_path, tasks, policy="expert"):
     return json.loads(last)
 
 
+def forks_alike(binary, folder, seeds):
+    """Runs of the teacher and random ones, each taken up again at a step that a coin says, show the same bytes to the end."""
+    words = ["--gate", "deterministic", "--seeds", str(seeds), "--threads", "2", "--json"]
+    gate, = json.loads(call(binary, "env", "check", folder, "--trust", *words))["gates"]
+    assert gate["passed"] and gate["figure"] == f"0 of {seeds} seeds differ", gate
+
+
 @needs("scienceworld")
 @pytest.mark.skipif(shutil.which("java") is None, reason="ScienceWorld needs Java")
 def test_gold_paths_of_scienceworld_score_100(binary, tmp_path):
@@ -64,6 +71,7 @@ def test_gold_paths_of_scienceworld_score_100(binary, tmp_path):
     summary = collected(binary, folder, tmp_path, 30)
     assert summary["episodes"] == 30
     assert summary["success"]["passed"] >= 25, summary
+    forks_alike(binary, folder, 3)
 
 
 @needs("textworld")
@@ -76,6 +84,7 @@ def test_a_game_of_textworld_is_won_by_its_walkthrough(binary, tmp_path):
     folder = bridge(tmp_path / "env", "textworld", "textworld_bridge.py", tmp_path / "games")
     summary = collected(binary, folder, tmp_path, 2)
     assert summary["success"]["passed"] == 2, summary
+    forks_alike(binary, folder, 2)
 
 
 @needs("minigrid")
@@ -85,6 +94,7 @@ def test_the_bot_of_babyai_solves_two_levels(binary, tmp_path):
     folder = bridge(tmp_path / "env", "babyai", "minigrid_bridge.py", *words, families=list(levels))
     summary = collected(binary, folder, tmp_path, 20)
     assert summary["success"]["passed"] == 20, summary
+    forks_alike(binary, folder, 6)
 
 
 @needs("gymnasium")

@@ -28,6 +28,11 @@ impl Json {
         Self::parse(text).unwrap_or_else(|_| Self::string(text))
     }
 
+    /// A text that is in the canonical form because of how it was written.
+    pub(crate) fn from_canonical(text: String) -> Self {
+        Self(text.into())
+    }
+
     /// A JSON string.
     pub fn string(text: &str) -> Self {
         let mut out = String::with_capacity(text.len() + 2);

@@ -4,6 +4,8 @@ use super::values::parse_world;
 use clap::Args;
 use clap::Subcommand;
 use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+use recoup::synthesis::admission::gate_names;
 use std::path::PathBuf;
 
 /// How a worker runs.
@@ -131,4 +133,10 @@ pub(crate) struct CheckArgs {
     /// Seeds for the cheaters
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub cheater_seeds: u64,
+    /// Run these gates alone, which admits nothing
+    #[arg(long = "gate", value_name = "NAME", value_delimiter = ',', value_parser = PossibleValuesParser::new(gate_names()))]
+    pub gates: Vec<String>,
+    /// Tools that the environment's must be like: a JSON list of definitions
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
 }

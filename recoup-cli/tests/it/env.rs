@@ -75,6 +75,27 @@ fn a_check_gives_one_line_a_gate() {
 }
 
 #[test]
+fn some_gates_run_alone_and_admit_nothing() {
+    let bench = Bench::new();
+    let check = ["env", "check", "quest", "--seeds", "24", "--gate", "solvable,interface"];
+    let json = bench.json(&[&check[..], &["--json"]].concat(), 0);
+    assert_eq!(json["admitted"], false, "{json}");
+    assert_eq!(json["gates"].as_array().unwrap().len(), 2, "{json}");
+    assert!(text(&bench.output(&check).stdout).ends_with("these gates passed; all of them admit\n"));
+    // Against the tools of a target, which has one of another shape.
+    let go = r#"{"type":"function","function":{"name":"go","description":"","parameters":{"type":"object","properties":{}}}}"#;
+    bench.write("target.json", format!("[{go}]"));
+    let against = bench.json(&[&check[..], &["--target", "target.json", "--json"]].concat(), 1);
+    let interface = &against["gates"][1];
+    assert_eq!(interface["passed"], false, "{interface}");
+    assert!(interface["figure"].as_str().unwrap().ends_with("is no tool of the target"), "{interface}");
+    bench.write("target.json", "{}");
+    insta::assert_snapshot!(bench.snapshot(&[&check[..], &["--target", "target.json"]].concat()));
+    let unknown = bench.output(&["env", "check", "quest", "--gate", "luck"]);
+    assert!(text(&unknown.stderr).contains("possible values: loads, solvable"), "{}", bench.render(&unknown));
+}
+
+#[test]
 fn what_is_no_environment_is_named() {
     let bench = Bench::new();
     bench.write("folder/README.md", "no environment");

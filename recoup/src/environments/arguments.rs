@@ -81,14 +81,40 @@ impl ArgumentKind {
 
     /// Whether a value is of the type.
     pub fn takes(self, value: &Value) -> bool {
-        match self {
-            Self::String => value.is_string(),
-            Self::Integer => value.is_i64(),
-            Self::Number => value.is_number(),
-            Self::Boolean => value.is_boolean(),
-            Self::Array => value.is_array(),
-            Self::Object => value.is_object(),
+        value.is(self)
+    }
+}
+
+/// An argument where it stands: as parsed JSON, or on the heap of an interpreter.
+pub(crate) trait Argument<'a>: Copy {
+    /// Names and values of an object; `None` for anything else.
+    fn members(self) -> Option<Vec<(&'a str, Self)>>;
+
+    /// Whether it is of a type.
+    fn is(self, kind: ArgumentKind) -> bool;
+
+    /// Whether it is a listed value.
+    fn equals(self, option: &Value) -> bool;
+}
+
+impl<'a> Argument<'a> for &'a Value {
+    fn members(self) -> Option<Vec<(&'a str, Self)>> {
+        Some(self.as_object()?.iter().map(|(name, value)| (name.as_str(), value)).collect())
+    }
+
+    fn is(self, kind: ArgumentKind) -> bool {
+        match kind {
+            ArgumentKind::String => self.is_string(),
+            ArgumentKind::Integer => self.is_i64(),
+            ArgumentKind::Number => self.is_number(),
+            ArgumentKind::Boolean => self.is_boolean(),
+            ArgumentKind::Array => self.is_array(),
+            ArgumentKind::Object => self.is_object(),
         }
+    }
+
+    fn equals(self, option: &Value) -> bool {
+        self == option
     }
 }
 
@@ -186,20 +212,22 @@ impl ToolSpec {
         self.read_only == Some(true)
     }
 
-    fn misfit(&self, arguments: &Map<String, Value>) -> Option<String> {
+    fn misfit<'a, A: Argument<'a>>(&self, arguments: &[(&'a str, A)]) -> Option<String> {
         let name = &self.name;
-        if let Some(absent) = self.required.iter().find(|required| !arguments.contains_key(*required)) {
+        let absent = |required: &&String| arguments.iter().all(|(given, _)| given != *required);
+        if let Some(absent) = self.required.iter().find(absent) {
             return Some(format!("Error: {name} needs the argument \"{absent}\"."));
         }
         for (argument, value) in arguments {
             let Some(parameter) = self.parameters.iter().find(|known| known.name == *argument) else {
                 return Some(format!("Error: {name} has no argument \"{argument}\"."));
             };
-            if !parameter.kind.takes(value) {
+            if !value.is(parameter.kind) {
                 let kind = parameter.kind.as_str();
                 return Some(format!("Error: the argument \"{argument}\" of {name} must be of type {kind}."));
             }
-            if let Some(options) = parameter.options.as_ref().filter(|options| !options.contains(value)) {
+            let listed = |options: &&Vec<Value>| options.iter().any(|option| value.equals(option));
+            if let Some(options) = parameter.options.as_ref().filter(|options| !listed(options)) {
                 let options: Vec<String> = options.iter().map(plain).collect();
                 let options = options.join(", ");
                 return Some(format!(
@@ -212,14 +240,14 @@ impl ToolSpec {
 }
 
 /// Why a call fits none of the tools, in words for the agent; `None` where it fits.
-pub(crate) fn refusal(tools: &[ToolSpec], tool: &str, arguments: &Value) -> Option<String> {
+pub(crate) fn refusal<'a>(tools: &[ToolSpec], tool: &str, arguments: impl Argument<'a>) -> Option<String> {
     let Some(spec) = tools.iter().find(|known| known.name == tool) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         return Some(format!("Error: there is no tool \"{tool}\". The tools are: {}.", names.join(", ")));
     };
-    match arguments {
-        Value::Object(arguments) => spec.misfit(arguments),
-        _ => Some(format!("Error: the arguments of {tool} are no JSON object.")),
+    match arguments.members() {
+        Some(arguments) => spec.misfit(&arguments),
+        None => Some(format!("Error: the arguments of {tool} are no JSON object.")),
     }
 }
 

@@ -41,6 +41,8 @@ pub use self::opening::{Opening, open, open_folder};
 pub use self::state::{CheckpointKind, State};
 pub use self::task_spec::TaskSpec;
 
+use std::sync::Arc;
+
 use crate::id::Hash;
 use crate::json::Json;
 
@@ -89,7 +91,7 @@ pub trait Environment: Send + Sync {
 /// what makes them fast. Threads each open their own.
 pub trait Instance: Send {
     /// Tools that the policy may call.
-    fn tools(&self) -> &[ToolSpec];
+    fn tools(&self) -> &Arc<[ToolSpec]>;
 
     /// The first state and what the policy sees of it.
     ///
@@ -135,8 +137,8 @@ struct Listed<'a> {
 }
 
 impl Driver for Listed<'_> {
-    fn act(&mut self, step: &Step, _scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError> {
-        self.steps.push(step.clone());
+    fn act(&mut self, step: Step, _scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError> {
+        self.steps.push(step);
         Ok(self.actions.next().cloned())
     }
 }
@@ -145,7 +147,7 @@ impl Driver for Listed<'_> {
 pub trait Driver {
     /// Receives what a step, or the start, has shown, and says what to do next; `None` stops. After
     /// a step that is `done`, what it says is not done any more.
-    fn act(&mut self, step: &Step, scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError>;
+    fn act(&mut self, step: Step, scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError>;
 }
 
 /// What a driver may ask about the state it is in. Each costs about as much as a step.
@@ -177,8 +179,9 @@ pub fn run_by_value(
     };
     loop {
         let scene = &mut ValueScene { instance: &mut *instance, state: &state };
-        let action = driver.act(&step, scene)?;
-        let Some(action) = action.filter(|_| !step.done) else { return Ok(state) };
+        let done = step.done;
+        let action = driver.act(step, scene)?;
+        let Some(action) = action.filter(|_| !done) else { return Ok(state) };
         (state, step) = instance.step(&state, &action)?;
     }
 }

@@ -103,22 +103,23 @@ struct Executor<'a> {
 }
 
 impl Driver for Executor<'_> {
-    fn act(&mut self, step: &Step, scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError> {
+    fn act(&mut self, step: Step, scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError> {
         let recorded = self.recorded;
         let Some(action) = self.running.take() else {
-            self.taken.first_observation.clone_from(&step.observation);
-            self.compare(&recorded.start, step, scene)?;
+            self.compare(&recorded.start, &step, scene)?;
+            self.taken.first_observation = step.observation;
             self.taken.states.push(scene.state()?);
             return self.next(scene);
         };
         let Some(turn) = recorded.turns.get(self.turn) else { return Ok(None) };
         match turn.seen.get(self.action) {
-            Some(seen) => self.compare(seen, step, scene)?,
+            Some(seen) => self.compare(seen, &step, scene)?,
             None => self.diverge(turn.node, "no observation", &step.observation),
         }
-        self.taken.transcript.push(Exchange { action, step: step.clone() });
+        let done = step.done;
+        self.taken.transcript.push(Exchange { action, step });
         self.action += 1;
-        if step.done {
+        if done {
             self.taken.done = true;
             self.pass_over();
         }

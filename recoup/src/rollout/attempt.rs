@@ -1,5 +1,7 @@
 //! An attempt: one assignment of a plan, played to its end or to what kept it from beginning, and its record.
 
+use std::sync::Arc;
+
 use super::{Assignment, Conditions, End, Episode, Keep, Plan, Policy, Recording, record, run};
 use crate::environments::{Environment, EnvironmentError, Identity, TaskSpec, ToolSpec};
 use crate::trajectory::{NativeId, Trajectory};
@@ -7,7 +9,7 @@ use crate::trajectory::{NativeId, Trajectory};
 /// What was played, and how it went.
 pub(super) struct Attempt {
     pub task: TaskSpec,
-    pub tools: Vec<ToolSpec>,
+    pub tools: Arc<[ToolSpec]>,
     pub episode: Episode,
 }
 
@@ -20,7 +22,7 @@ impl Attempt {
         assignment: &Assignment,
         keep: Keep,
     ) -> Self {
-        let failed = |task, error| Self { task, tools: Vec::new(), episode: broken(error) };
+        let failed = |task, error| Self { task, tools: Arc::default(), episode: broken(error) };
         let task = match environment.generate(assignment.task_seed, assignment.difficulty) {
             Ok(task) => task,
             Err(error) => return failed(unmade(assignment), error),
@@ -37,7 +39,7 @@ impl Attempt {
             ..Conditions::default()
         };
         let episode = run(&mut *instance, &task, policy, conditions);
-        let tools = instance.tools().to_vec();
+        let tools = instance.tools().clone();
         Self { task, tools, episode }
     }
 

@@ -59,7 +59,7 @@ pub fn run(
     policy: &dyn Policy,
     conditions: Conditions<'_>,
 ) -> Episode {
-    let tools = instance.tools().to_vec();
+    let tools = instance.tools().clone();
     let turns = conditions.limits.turns_of(task);
     let from = conditions.from;
     let mut runner = Runner {
@@ -135,7 +135,8 @@ struct Runner<'a> {
 }
 
 impl Driver for Runner<'_> {
-    fn act(&mut self, step: &Step, scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError> {
+    fn act(&mut self, step: Step, scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError> {
+        let done = step.done;
         self.see(step);
         if self.conditions.keep != Keep::Nothing {
             let state = scene.state()?;
@@ -144,7 +145,7 @@ impl Driver for Runner<'_> {
                 self.checkpoints.push(state);
             }
         }
-        if step.done {
+        if done {
             self.close();
             return Ok(None);
         }
@@ -164,11 +165,11 @@ impl Driver for Runner<'_> {
 
 impl Runner<'_> {
     /// Takes in what a step has shown.
-    fn see(&mut self, step: &Step) {
+    fn see(&mut self, step: Step) {
         if let Some(action) = self.running.take() {
-            self.transcript.push(Exchange { action, step: step.clone() });
+            self.transcript.push(Exchange { action, step });
         } else if !self.begun && self.conditions.from.is_none() {
-            self.first_observation.clone_from(&step.observation);
+            self.first_observation = step.observation;
         }
         self.begun = true;
     }

@@ -12,7 +12,7 @@ fn dials() -> PackageFiles {
 }
 
 fn config() -> AdmissionConfig {
-    AdmissionConfig { seeds: 60, cheater_seeds: 120, target: None, threads: 2 }
+    AdmissionConfig { seeds: 60, cheater_seeds: 120, threads: 2, ..AdmissionConfig::default() }
 }
 
 fn battery(files: &PackageFiles, config: &AdmissionConfig) -> Admission {

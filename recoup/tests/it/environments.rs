@@ -10,11 +10,12 @@ struct Expert {
 }
 
 impl Driver for Expert {
-    fn act(&mut self, step: &Step, scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError> {
+    fn act(&mut self, step: Step, scene: &mut dyn Scene) -> Result<Option<Action>, EnvironmentError> {
+        let done = step.done;
         if let Some(action) = self.pending.take() {
-            self.transcript.push(Exchange { action, step: step.clone() });
+            self.transcript.push(Exchange { action, step });
         }
-        if step.done || self.transcript.len() > 200 {
+        if done || self.transcript.len() > 200 {
             return Ok(None);
         }
         self.pending = scene.expert()?;

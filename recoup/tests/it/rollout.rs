@@ -1,5 +1,7 @@
 //! Rollouts: policies act in the bundled environments, and leave ordinary runs.
 
+use std::sync::Arc;
+
 use recoup::environments::{
     Action, Driver, Environment, EnvironmentError, Exchange, Fault, Goal, Identity, Instance, Score, State,
     Step, TaskSpec, ToolSpec, bundled, run_by_value,
@@ -46,7 +48,7 @@ fn rows(store: &Store) -> Vec<Row> {
 struct ByValue(Box<dyn Instance>);
 
 impl Instance for ByValue {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &Arc<[ToolSpec]> {
         self.0.tools()
     }
 
@@ -324,7 +326,7 @@ impl Environment for Broken {
 }
 
 impl Instance for BrokenInstance {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &Arc<[ToolSpec]> {
         self.inner.tools()
     }
 

@@ -1,6 +1,10 @@
 //! `recoup env check`: whether an environment may train anyone.
 
+use std::path::Path;
+
+use recoup::environments::ToolSpec;
 use recoup::synthesis::admission::{AdmissionConfig, admit};
+use serde_json::Value;
 
 use super::super::environment;
 use crate::Ended;
@@ -15,15 +19,17 @@ pub(crate) fn check(flags: &CheckArgs, settings: &Settings, printer: Printer) ->
     let config = AdmissionConfig {
         seeds: flags.seeds,
         cheater_seeds: flags.cheater_seeds,
-        target: None,
+        target: flags.target.as_deref().map(target).transpose()?,
+        gates: flags.gates.clone(),
         threads: settings.threads,
     };
     let mut progress = printer.progress();
     let admission = admit(&*opened, &config, &mut progress);
     progress.finish();
-    let ended = if admission.admitted { Ended::Done } else { Ended::Partly };
+    let passed = admission.gates.iter().all(|gate| gate.passed);
+    let ended = if passed { Ended::Done } else { Ended::Partly };
     if printer.is_json() {
-        let flags = (config.seeds, config.cheater_seeds);
+        let flags = (config.seeds, config.cheater_seeds, &config.gates, &flags.target);
         printer.json(&environment::answer(&*opened, &flags, admission));
         return Ok(ended);
     }
@@ -34,7 +40,29 @@ pub(crate) fn check(flags: &CheckArgs, settings: &Settings, printer: Printer) ->
             printer.line(printer.paint(Look::Dim, format_args!("     {:<14} {}", "", gate.rule)));
         }
     }
-    let word = if admission.admitted { "admitted" } else { "not admitted" };
+    let word = match (admission.admitted, passed) {
+        (true, _) => "admitted",
+        (false, true) => "these gates passed; all of them admit",
+        (false, false) => "not admitted",
+    };
     printer.line(printer.paint(Look::Bold, format_args!("{}: {word}", admission.package)));
     Ok(ended)
+}
+
+/// The tools of a target, as `tools` of a package gives them or as chat-completion APIs take them.
+fn target(path: &Path) -> Result<Vec<ToolSpec>, Failure> {
+    let shown = path.display().to_string();
+    let unreadable = |what: String| {
+        Failure::user(format!("{shown}: {what}"))
+            .hint("a JSON list of `{\"name\", \"description\", \"parameters\"}`, with a JSON Schema")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let mut list: Vec<Value> =
+        serde_json::from_str(&text).map_err(|error| unreadable(format!("no list of tools: {error}")))?;
+    for tool in &mut list {
+        if let Some(function) = tool.get_mut("function") {
+            *tool = function.take();
+        }
+    }
+    Ok(ToolSpec::read_all(&shown, &Value::Array(list).to_string())?)
 }

@@ -19,7 +19,7 @@ pub(super) struct BridgeInstance {
     shared: Arc<Shared>,
     task: TaskSpec,
     key: Hash,
-    tools: Vec<ToolSpec>,
+    tools: Arc<[ToolSpec]>,
     first_observation: String,
     /// None after the program has failed; the next call starts another and takes the actions again.
     talk: Option<Talk>,
@@ -33,7 +33,7 @@ impl BridgeInstance {
             shared: shared.clone(),
             task: task.clone(),
             key: Hash::of(task.json.as_bytes()),
-            tools: Vec::new(),
+            tools: Arc::default(),
             first_observation: String::new(),
             talk: None,
             seen: BTreeMap::new(),
@@ -46,7 +46,7 @@ impl BridgeInstance {
             None => talk.reset(instance.by(), None)?,
         };
         instance.same_task(&first.task)?;
-        instance.tools = ToolSpec::read_all(&shared.name, &first.tools.to_string())?;
+        instance.tools = ToolSpec::read_all(&shared.name, &first.tools.to_string())?.into();
         instance.first_observation = first.observation;
         instance.talk = Some(talk);
         Ok(instance)
@@ -134,7 +134,7 @@ impl BridgeInstance {
         let first = talk.reset(self.by(), snapshot)?;
         let at = talk.at.take();
         self.same_task(&first.task)?;
-        if ToolSpec::read_all(&self.shared.name, &first.tools.to_string())? != self.tools {
+        if ToolSpec::read_all(&self.shared.name, &first.tools.to_string())? != *self.tools {
             return Err(self.broken("its tools have changed since the task was opened".to_owned()));
         }
         if snapshot.is_none() && !self.shared.alike(&first.observation, &self.first_observation) {
@@ -200,7 +200,7 @@ fn with(prefix: &str, action: &str) -> String {
 }
 
 impl Instance for BridgeInstance {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &Arc<[ToolSpec]> {
         &self.tools
     }
 

@@ -136,6 +136,6 @@ impl Environment for Package {
     fn open(&self, task: &TaskSpec) -> Result<Box<dyn Instance>, EnvironmentError> {
         let opened = self.program.open(&task.json)?;
         let tools = ToolSpec::read_all(&self.identity.manifest.name, &self.program.tools(&opened)?)?;
-        Ok(Box::new(PackageInstance::new(self.program.clone(), opened, tools)))
+        Ok(Box::new(PackageInstance::new(self.program.clone(), opened, tools.into())))
     }
 }

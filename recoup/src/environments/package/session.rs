@@ -3,27 +3,29 @@
 use std::sync::Arc;
 
 use starlark::collections::SmallSet;
+use starlark::const_frozen_string;
 use starlark::values::dict::{AllocDict, DictRef};
 use starlark::values::float::UnpackFloat;
 use starlark::values::list::{AllocList, ListRef};
-use starlark::values::{UnpackValue as _, Value};
+use starlark::values::{FrozenStringValue, UnpackValue as _, Value};
 
 use super::program::{Calls, Function, HEAP_KEPT, OpenedTask, Program};
 use super::tree;
-use crate::environments::arguments::refusal;
+use crate::environments::arguments::{Argument, refusal};
 use crate::environments::{
-    Action, Driver, EnvironmentError, Exchange, Fault, Goal, Instance, Scene, Score, State, Step, ToolSpec,
+    Action, ArgumentKind, Driver, EnvironmentError, Exchange, Fault, Goal, Instance, Scene, Score, State,
+    Step, ToolSpec,
 };
 
 /// A task of a package, opened.
 pub(super) struct PackageInstance {
     program: Arc<Program>,
     task: OpenedTask,
-    tools: Vec<ToolSpec>,
+    tools: Arc<[ToolSpec]>,
 }
 
 impl PackageInstance {
-    pub(super) fn new(program: Arc<Program>, task: OpenedTask, tools: Vec<ToolSpec>) -> Self {
+    pub(super) fn new(program: Arc<Program>, task: OpenedTask, tools: Arc<[ToolSpec]>) -> Self {
         Self { program, task, tools }
     }
 
@@ -40,7 +42,7 @@ impl PackageInstance {
 }
 
 impl Instance for PackageInstance {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &Arc<[ToolSpec]> {
         &self.tools
     }
 
@@ -89,13 +91,20 @@ impl Instance for PackageInstance {
     fn run(&mut self, from: Option<&State>, driver: &mut dyn Driver) -> Result<State, EnvironmentError> {
         let mut resumed = from.map(|state| (state.clone(), Step::resumed()));
         loop {
-            let (state, step, ended) = self.play(|play| play.run(resumed.as_ref(), driver))?;
-            if ended {
-                return Ok(state);
+            match self.play(|play| play.run(resumed.take(), driver))? {
+                Played::Ended(state) => return Ok(state),
+                Played::HeapFull(state, step) => resumed = Some((state, step)),
             }
-            resumed = Some((state, step));
         }
     }
+}
+
+/// How far a run came on one heap.
+enum Played {
+    /// The driver stopped, or the episode ended.
+    Ended(State),
+    /// It goes on from here on another heap.
+    HeapFull(State, Step),
 }
 
 /// A task being played on one heap.
@@ -107,23 +116,24 @@ struct Play<'v, 'p, 'a, 'e> {
 }
 
 impl<'v> Play<'v, '_, '_, '_> {
-    /// Acts until the driver stops, the episode ends (true) or the heap is full (false).
+    /// Acts until the driver stops, the episode ends or the heap is full.
     fn run(
         &mut self,
-        from: Option<&(State, Step)>,
+        from: Option<(State, Step)>,
         driver: &mut dyn Driver,
-    ) -> Result<(State, Step, bool), EnvironmentError> {
+    ) -> Result<Played, EnvironmentError> {
         let (mut state, mut step) = match from {
-            Some((state, step)) => (self.calls.read(state.as_str(), "the state")?, step.clone()),
+            Some((state, step)) => (self.calls.read(state.as_str(), "the state")?, step),
             None => self.start()?,
         };
         loop {
             if self.calls.heap.allocated_bytes() > HEAP_KEPT {
-                return Ok((self.state(state)?, step, false));
+                return Ok(Played::HeapFull(self.state(state)?, step));
             }
-            let action = driver.act(&step, &mut HeapScene { play: self, state })?;
-            let Some(action) = action.filter(|_| !step.done) else {
-                return Ok((self.state(state)?, step, true));
+            let done = step.done;
+            let action = driver.act(step, &mut HeapScene { play: self, state })?;
+            let Some(action) = action.filter(|_| !done) else {
+                return Ok(Played::Ended(self.state(state)?));
             };
             (state, step) = self.step(state, &action)?;
         }
@@ -133,33 +143,46 @@ impl<'v> Play<'v, '_, '_, '_> {
         let result = self.calls.call(Function::Start, &[self.task])?;
         let fields = self.fields(result, Function::Start)?;
         let step = Step { observation: self.observation(&fields, Function::Start)?, ..Step::default() };
-        Ok((self.field(&fields, "state", Function::Start)?, step))
+        Ok((self.field(&fields, const_frozen_string!("state"), Function::Start)?, step))
     }
 
     fn step(&mut self, state: Value<'v>, action: &Action) -> Result<(Value<'v>, Step), EnvironmentError> {
         let heap = self.calls.heap;
         let action = match action {
-            Action::Say(text) => AllocDict([("say", heap.alloc(&**text))]),
+            Action::Say(text) => self.say(text),
             Action::Call { tool, arguments } => {
-                let arguments = arguments.to_value();
-                if let Some(observation) = refusal(self.tools, tool, &arguments) {
-                    return Ok((state, Step { observation, is_error: true, done: false }));
-                }
-                let arguments = match tree::alloc(heap, &arguments) {
-                    Ok(arguments) => arguments,
+                let refused = match tree::read(heap, arguments.as_str()) {
+                    Ok(arguments) => refusal(self.tools, tool, HeapArgument(arguments))
+                        .map_or_else(|| Ok(self.tool_call(tool, arguments)), Err),
                     // A number that no package can hold is the policy's doing.
-                    Err(what) => {
-                        let observation = format!("Error: the arguments of {tool} cannot be read: {what}.");
+                    Err(what) => Err(refusal(self.tools, tool, &arguments.to_value()).unwrap_or_else(|| {
+                        format!("Error: the arguments of {tool} cannot be read: {what}.")
+                    })),
+                };
+                match refused {
+                    Ok(action) => action,
+                    Err(observation) => {
                         return Ok((state, Step { observation, is_error: true, done: false }));
                     }
-                };
-                return self.step_value(
-                    state,
-                    heap.alloc(AllocDict([("tool", heap.alloc(&**tool)), ("arguments", arguments)])),
-                );
+                }
             }
         };
-        self.step_value(state, heap.alloc(action))
+        self.step_value(state, action)
+    }
+
+    /// A call, as packages see it.
+    fn tool_call(&self, tool: &str, arguments: Value<'v>) -> Value<'v> {
+        let heap = self.calls.heap;
+        heap.alloc(AllocDict([
+            (const_frozen_string!("tool"), heap.alloc(tool)),
+            (const_frozen_string!("arguments"), arguments),
+        ]))
+    }
+
+    /// Words, as packages see them.
+    fn say(&self, text: &str) -> Value<'v> {
+        let heap = self.calls.heap;
+        heap.alloc(AllocDict([(const_frozen_string!("say"), heap.alloc(text))]))
     }
 
     fn step_value(
@@ -169,16 +192,16 @@ impl<'v> Play<'v, '_, '_, '_> {
     ) -> Result<(Value<'v>, Step), EnvironmentError> {
         let result = self.calls.call(Function::Step, &[self.task, state, action])?;
         let fields = self.fields(result, Function::Step)?;
-        let flag = |name: &str| {
+        let flag = |name: FrozenStringValue| {
             let value = self.field(&fields, name, Function::Step)?;
             value.unpack_bool().ok_or_else(|| self.calls.broken(format!("step: `{name}` is no bool")))
         };
         let step = Step {
             observation: self.observation(&fields, Function::Step)?,
-            is_error: flag("is_error")?,
-            done: flag("done")?,
+            is_error: flag(const_frozen_string!("is_error"))?,
+            done: flag(const_frozen_string!("done"))?,
         };
-        Ok((self.field(&fields, "state", Function::Step)?, step))
+        Ok((self.field(&fields, const_frozen_string!("state"), Function::Step)?, step))
     }
 
     fn expert(&mut self, state: Value<'v>) -> Result<Option<Action>, EnvironmentError> {
@@ -210,11 +233,16 @@ impl<'v> Play<'v, '_, '_, '_> {
         let heap = self.calls.heap;
         let mut list = Vec::with_capacity(transcript.len());
         for Exchange { action, step } in transcript {
-            let action = self.calls.read(&action.to_json(), "an action")?;
+            let action = match action {
+                Action::Say(text) => self.say(text),
+                Action::Call { tool, arguments } => {
+                    self.tool_call(tool, self.calls.read(arguments.as_str(), "an action")?)
+                }
+            };
             list.push(heap.alloc(AllocDict([
-                ("action", action),
-                ("observation", heap.alloc(step.observation.as_str())),
-                ("is_error", Value::new_bool(step.is_error)),
+                (const_frozen_string!("action"), action),
+                (const_frozen_string!("observation"), heap.alloc(step.observation.as_str())),
+                (const_frozen_string!("is_error"), Value::new_bool(step.is_error)),
             ])));
         }
         Ok(heap.alloc(AllocList(list)))
@@ -222,12 +250,13 @@ impl<'v> Play<'v, '_, '_, '_> {
 
     fn score(&self, score: Value<'v>) -> Result<Score, EnvironmentError> {
         let fields = self.fields(score, Function::Verify)?;
-        let success = self.field(&fields, "success", Function::Verify)?.unpack_bool();
+        let success = self.field(&fields, const_frozen_string!("success"), Function::Verify)?.unpack_bool();
         let success = success.ok_or_else(|| self.calls.broken("verify: `success` is no bool".to_owned()))?;
-        let number = self.field(&fields, "score", Function::Verify)?;
+        let number = self.field(&fields, const_frozen_string!("score"), Function::Verify)?;
         let number = UnpackFloat::unpack_value(number).ok().flatten().map(|float| float.0);
         let score = number.ok_or_else(|| self.calls.broken("verify: `score` is no number".to_owned()))?;
-        let checks = DictRef::from_value(self.field(&fields, "checks", Function::Verify)?);
+        let checks =
+            DictRef::from_value(self.field(&fields, const_frozen_string!("checks"), Function::Verify)?);
         let checks = checks.ok_or_else(|| self.calls.broken("verify: `checks` is no dict".to_owned()))?;
         let checks =
             checks.iter().map(|(name, passed)| Some((name.unpack_str()?.to_owned(), passed.unpack_bool()?)));
@@ -241,9 +270,12 @@ impl<'v> Play<'v, '_, '_, '_> {
         let list = list.ok_or_else(|| self.calls.broken("achieved: not a list".to_owned()))?;
         let goal = |value: Value<'v>| {
             let fields = self.fields(value, Function::Achieved)?;
-            let text = self.field(&fields, "goal", Function::Achieved)?.unpack_str();
+            let text = self.field(&fields, const_frozen_string!("goal"), Function::Achieved)?.unpack_str();
             let text = text.ok_or_else(|| self.calls.broken("achieved: `goal` is no str".to_owned()))?;
-            let task = self.calls.write(self.field(&fields, "task", Function::Achieved)?, "a goal's task")?;
+            let task = self.calls.write(
+                self.field(&fields, const_frozen_string!("task"), Function::Achieved)?,
+                "a goal's task",
+            )?;
             Ok(Goal { goal: text.to_owned(), task: task.into() })
         };
         list.iter().map(goal).collect()
@@ -258,15 +290,16 @@ impl<'v> Play<'v, '_, '_, '_> {
     fn field(
         &self,
         fields: &DictRef<'v>,
-        name: &str,
+        name: FrozenStringValue,
         function: Function,
     ) -> Result<Value<'v>, EnvironmentError> {
-        let missing = || self.calls.broken(format!("{}: the result has no `{name}`", function.as_str()));
-        fields.get_str(name).ok_or_else(missing)
+        let missing =
+            || self.calls.broken(format!("{}: the result has no `{}`", function.as_str(), name.as_str()));
+        fields.get_str_hashed(name.as_str_hashed()).ok_or_else(missing)
     }
 
     fn observation(&self, fields: &DictRef<'v>, function: Function) -> Result<String, EnvironmentError> {
-        let value = self.field(fields, "observation", function)?;
+        let value = self.field(fields, const_frozen_string!("observation"), function)?;
         let text = value.unpack_str();
         let text = text.ok_or_else(|| {
             self.calls.broken(format!("{}: `observation` is of type {}", function.as_str(), value.get_type()))
@@ -277,6 +310,41 @@ impl<'v> Play<'v, '_, '_, '_> {
             return Err(EnvironmentError::new(self.program.environment(), Fault::Limit, message));
         }
         Ok(text.to_owned())
+    }
+}
+
+/// An argument on the heap.
+#[derive(Clone, Copy)]
+struct HeapArgument<'v>(Value<'v>);
+
+impl<'v> Argument<'v> for HeapArgument<'v> {
+    fn members(self) -> Option<Vec<(&'v str, Self)>> {
+        let members = DictRef::from_value(self.0)?;
+        members.iter().map(|(name, value)| Some((name.unpack_str()?, Self(value)))).collect()
+    }
+
+    fn is(self, kind: ArgumentKind) -> bool {
+        let value = self.0;
+        match kind {
+            ArgumentKind::String => value.unpack_str().is_some(),
+            ArgumentKind::Boolean => value.unpack_bool().is_some(),
+            ArgumentKind::Integer => value.get_type() == "int",
+            ArgumentKind::Number => matches!(value.get_type(), "int" | "float"),
+            ArgumentKind::Array => ListRef::from_value(value).is_some(),
+            ArgumentKind::Object => DictRef::from_value(value).is_some(),
+        }
+    }
+
+    fn equals(self, option: &serde_json::Value) -> bool {
+        match (self.0.unpack_str(), option.as_str()) {
+            (Some(value), Some(option)) => value == option,
+            (None, None) => {
+                let mut text = String::new();
+                tree::write(&mut text, self.0, 0).is_ok()
+                    && serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value == *option)
+            }
+            _ => false,
+        }
     }
 }
 

@@ -32,14 +32,6 @@ pub(super) fn read<'v>(heap: Heap<'v>, json: &str) -> Result<Value<'v>, serde_js
     Ok(value)
 }
 
-/// Puts a parsed JSON value on the heap.
-///
-/// # Errors
-/// As [`read`].
-pub(super) fn alloc<'v>(heap: Heap<'v>, value: &serde_json::Value) -> Result<Value<'v>, serde_json::Error> {
-    Reader { heap, depth: 0 }.deserialize(value)
-}
-
 /// Makes values of what a deserializer meets.
 #[derive(Clone, Copy)]
 struct Reader<'v> {

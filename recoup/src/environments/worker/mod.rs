@@ -148,12 +148,12 @@ impl Environment for WorkerPackage {
         let mut instance = WorkerInstance {
             shared: self.shared.clone(),
             task: task.clone(),
-            tools: Vec::new(),
+            tools: Arc::default(),
             worker: None,
         };
         let (worker, tools) = instance.opened()?;
         instance.worker = Some(worker);
-        instance.tools = tools;
+        instance.tools = tools.into();
         Ok(Box::new(instance))
     }
 }
@@ -161,7 +161,7 @@ impl Environment for WorkerPackage {
 struct WorkerInstance {
     shared: Arc<Shared>,
     task: TaskSpec,
-    tools: Vec<ToolSpec>,
+    tools: Arc<[ToolSpec]>,
     /// A worker that has the task open; none after one has ended.
     worker: Option<Worker>,
 }
@@ -231,7 +231,7 @@ impl Drop for WorkerInstance {
 }
 
 impl Instance for WorkerInstance {
-    fn tools(&self) -> &[ToolSpec] {
+    fn tools(&self) -> &Arc<[ToolSpec]> {
         &self.tools
     }
 

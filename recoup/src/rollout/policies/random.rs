@@ -58,28 +58,37 @@ impl Policy for Random {
 pub(super) fn call(tool: &ToolSpec, situation: &Situation<'_>, dice: &mut Dice) -> Action {
     let mut arguments = String::with_capacity(64);
     arguments.push('{');
+    // Whether what is written is in the canonical form as it stands, which reading it again would tell at a cost.
+    let mut canonical = true;
+    let mut last = "";
     for parameter in &tool.parameters {
         if !tool.required.contains(&parameter.name) && dice.below(2) == 0 {
             continue;
         }
         if arguments.len() > 1 {
             arguments.push(',');
+            canonical &= last < parameter.name.as_str();
         }
+        last = &parameter.name;
         write_string(&mut arguments, &parameter.name);
         arguments.push(':');
-        write_value(&mut arguments, parameter, situation, dice);
+        canonical &= write_value(&mut arguments, parameter, situation, dice);
     }
     arguments.push('}');
-    Action::call(tool.name.as_str(), Json::from_foreign(&arguments))
+    let arguments = if canonical { Json::from_canonical(arguments) } else { Json::from_foreign(&arguments) };
+    Action::call(tool.name.as_str(), arguments)
 }
 
-fn write_value(out: &mut String, parameter: &Parameter, situation: &Situation<'_>, dice: &mut Dice) {
+/// Writes a value, and says whether it is in the canonical form for sure.
+
+fn write_value(out: &mut String, parameter: &Parameter, situation: &Situation<'_>, dice: &mut Dice) -> bool {
     if let Some(option) = parameter.options.as_ref().and_then(|options| dice.choose(options)) {
-        match option.as_str() {
-            Some(text) => write_string(out, text),
-            None => drop(write!(out, "{option}")),
-        }
-        return;
+        let Some(text) = option.as_str() else {
+            let _ = write!(out, "{option}");
+            return false;
+        };
+        write_string(out, text);
+        return true;
     }
     match parameter.kind {
         ArgumentKind::String => write_string(out, words(situation, dice)),
@@ -92,6 +101,7 @@ fn write_value(out: &mut String, parameter: &Parameter, situation: &Situation<'_
         }
         ArgumentKind::Object => out.push_str("{}"),
     }
+    true
 }
 
 /// A word that was shown somewhere, or a few in a row.
@@ -203,13 +213,15 @@ mod tests {
         let tools = ToolSpec::read_all(
             "test",
             r#"[{"name":"go","parameters":{"type":"object","properties":{
-                "to":{"type":"string","enum":["north","south"]},"far":{"type":"integer"}},"required":["to"]}}]"#,
+                "to":{"type":"string","enum":["north","south"]},"far":{"type":"integer"},
+                "why":{"type":"string"},"at":{"type":"number","enum":[1.0,25e-1]}},"required":["to"]}}]"#,
         )
         .unwrap();
         for turn in 0..50 {
-            let turn = Random.act(&situation(&tools, "go on", turn), &mut Nowhere).unwrap();
+            let turn = Random.act(&situation(&tools, "go \"on\"", turn), &mut Nowhere).unwrap();
             let [Action::Call { tool, arguments }] = turn.actions.as_slice() else { panic!("{turn:?}") };
             assert_eq!(&**tool, "go");
+            assert_eq!(*arguments, crate::json::Json::parse(arguments.as_str()).unwrap());
             let to = arguments.to_value()["to"].as_str().unwrap().to_owned();
             assert!(["north", "south"].contains(&to.as_str()));
         }

@@ -110,7 +110,7 @@ fn instruction(exported: &Exported<'_>, instance: &dyn Instance, task: &TaskSpec
          prints where you are. You have {} actions.\n\n## Tools\n\n",
         task.goal, task.max_steps
     );
-    for tool in instance.tools() {
+    for tool in instance.tools().iter() {
         let _ = writeln!(text, "* `{}`: {}", tool.name, tool.description);
         for parameter in &tool.parameters {
             let needed = if tool.required.contains(&parameter.name) { "" } else { ", optional" };
