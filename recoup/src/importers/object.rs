@@ -54,6 +54,11 @@ impl<'a> Object<'a> {
         self.0.iter().any(|(name, _)| name == key)
     }
 
+    /// True where it has no member.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes a member out.
     pub(super) fn take(&mut self, key: &str) -> Option<&'a RawValue> {
         let value = self.get(key);

@@ -20,6 +20,10 @@ const NAMES_MAX: usize = 100_000;
 /// Bytes of a name below which nothing more is flattened: every leaf repeats the names above it.
 const NAME_BYTES_MAX: usize = 1024;
 
+/// Attributes whose values are JSON of others': a table's cell may hold them without their string.
+const WHOLE: [&str; 5] =
+    ["input.value", "output.value", "llm.invocation_parameters", "tool.parameters", "metadata"];
+
 /// Attributes by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attributes<'a>(BTreeMap<Cow<'a, str>, Cow<'a, RawValue>>);
@@ -61,6 +65,7 @@ impl<'a> Attributes<'a> {
 
     fn flatten(&mut self, name: String, raw: &'a RawValue, depth: usize) {
         let is_full = depth >= DEPTH_MAX || self.0.len() > NAMES_MAX || name.len() > NAME_BYTES_MAX;
+        let is_full = is_full || WHOLE.contains(&&*name);
         let inner: Option<Vec<(String, &'a RawValue)>> = if is_full {
             None
         } else if is_object(raw) {
@@ -81,6 +86,27 @@ impl<'a> Attributes<'a> {
             _ => {
                 self.0.insert(Cow::Owned(name), Cow::Borrowed(raw));
             }
+        }
+    }
+
+    /// Flattens lists whose elements are objects within strings, as Arize's exports have them.
+    pub(super) fn unpack(&mut self, names: &[&str]) {
+        for name in names {
+            let elements = self.0.get(*name).and_then(|raw| elements(raw)).unwrap_or_default();
+            let objects = elements.into_iter().map(|raw| text(raw).filter(|text| text.starts_with('{')));
+            let Some(objects) = objects.collect::<Option<Vec<_>>>().filter(|objects| !objects.is_empty())
+            else {
+                continue;
+            };
+            let mut flat = Self::default();
+            for (index, object) in objects.iter().enumerate() {
+                let Ok(object) = serde_json::from_str::<Object<'_>>(object) else { continue };
+                for (key, raw) in Attributes::flattened(object).0 {
+                    flat.insert(format!("{name}.{index}.{key}"), Cow::Owned(raw.into_owned()));
+                }
+            }
+            self.0.remove(*name);
+            self.absorb(flat);
         }
     }
 
@@ -189,14 +215,24 @@ pub(super) fn any_value(raw: &RawValue) -> Option<Cow<'_, RawValue>> {
     meaning(Object::of(raw)?, 0)
 }
 
+/// Kinds of plain values, in protobuf's JSON and in field names.
+const PLAIN: [&str; 8] = [
+    "stringValue",
+    "boolValue",
+    "doubleValue",
+    "bytesValue",
+    "string_value",
+    "bool_value",
+    "double_value",
+    "bytes_value",
+];
+
 /// What the one member of a value says, which names its kind.
 fn meaning(mut kinds: Object<'_>, depth: usize) -> Option<Cow<'_, RawValue>> {
-    if let Some(plain) =
-        ["stringValue", "boolValue", "doubleValue", "bytesValue"].iter().find_map(|key| kinds.take(key))
-    {
+    if let Some(plain) = PLAIN.iter().find_map(|key| kinds.take(key)) {
         return Some(Cow::Borrowed(plain));
     }
-    if let Some(number) = kinds.take("intValue") {
+    if let Some(number) = kinds.take("intValue").or_else(|| kinds.take("int_value")) {
         // Protobuf's JSON writes 64-bit integers as strings.
         return match text(number) {
             Some(digits) => made(digits.parse::<i64>().ok()?.to_string()),
@@ -206,14 +242,17 @@ fn meaning(mut kinds: Object<'_>, depth: usize) -> Option<Cow<'_, RawValue>> {
     let below = |raw| {
         if depth >= DEPTH_MAX { Some(Cow::Borrowed(raw)) } else { meaning(Object::of(raw)?, depth + 1) }
     };
-    if kinds.has("arrayValue") {
-        let values = kinds.object("arrayValue").list("values").unwrap_or_default();
+    if let Some(mut list) = ["arrayValue", "array_value"].iter().find_map(|key| Object::of(kinds.take(key)?))
+    {
+        let values = list.list("values").unwrap_or_default();
         let values: Vec<_> = values.into_iter().filter_map(below).collect();
         let texts: Vec<&str> = values.iter().map(|raw| raw.get()).collect();
         return made(format!("[{}]", texts.join(",")));
     }
-    if kinds.has("kvlistValue") {
-        let pairs = kinds.object("kvlistValue").list("values").unwrap_or_default();
+    if let Some(mut list) =
+        ["kvlistValue", "kvlist_value"].iter().find_map(|key| Object::of(kinds.take(key)?))
+    {
+        let pairs = list.list("values").unwrap_or_default();
         let members = pairs.into_iter().filter_map(|raw| {
             let mut pair = Object::of(raw)?;
             Some((pair.text("key")?, below(pair.take("value")?)?.get().to_owned()))
@@ -236,12 +275,21 @@ mod tests {
             r#"[{"key":"s","value":{"stringValue":"x"}},{"key":"i","value":{"intValue":"-7"}},
                 {"key":"l","value":{"arrayValue":{"values":[{"boolValue":true},{"doubleValue":0.5}]}}},
                 {"key":"o","value":{"kvlistValue":{"values":[{"key":"a","value":{"arrayValue":{}}}]}}},
+                {"key":"f","value":{"string_value":null,"array_value":{"values":[{"int_value":1}]}}},
                 {"key":"none","value":{}}]"#
                 .to_owned(),
         )
         .unwrap();
         let attributes = Attributes::from_otlp(&raw).unwrap();
-        assert_eq!(attributes.to_object(), r#"{"i":-7,"l":[true,0.5],"o":{"a":[]},"s":"x"}"#);
+        assert_eq!(attributes.to_object(), r#"{"f":[1],"i":-7,"l":[true,0.5],"o":{"a":[]},"s":"x"}"#);
+    }
+
+    #[test]
+    fn lists_of_objects_within_strings_are_unpacked() {
+        let text = r#"{"m":["{\"a\":1,\"b\":{\"c\":2}}","{\"a\":3}"],"n":["x"]}"#;
+        let mut flat = Attributes::flattened(serde_json::from_str::<Object<'_>>(text).unwrap());
+        flat.unpack(&["m", "n", "none"]);
+        assert_eq!(flat.to_object(), r#"{"m.0.a":1,"m.0.b.c":2,"m.1.a":3,"n":["x"]}"#);
     }
 
     #[test]
