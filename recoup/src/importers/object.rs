@@ -157,6 +157,11 @@ impl<'a> Object<'a> {
         self.0.iter().filter(|(_, value)| value.get() != "null").map(|(name, _)| &**name)
     }
 
+    /// The members as they stand, `null` and names that stand twice among them.
+    pub(super) fn into_members(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
+        self.0.into_iter()
+    }
+
     /// The members, by name.
     pub(super) fn members(self) -> BTreeMap<String, &'a RawValue> {
         let last: BTreeMap<_, _> = self.0.into_iter().collect();

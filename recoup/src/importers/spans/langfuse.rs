@@ -6,7 +6,7 @@ mod observation;
 
 use std::borrow::Cow;
 
-use self::observation::observation;
+use self::observation::{OF_THE_STORE, observation};
 use super::attributes::Attributes;
 use super::span::{Score, Trace, Value};
 use super::{Piece, Pieces, Spans};
@@ -30,7 +30,7 @@ const ROWS: [&[&str]; 3] = [
 
 fn is_row(record: &Outline) -> bool {
     let Outline::Object(members) = record else { return false };
-    let names: Vec<String> = members.iter().map(|(name, _)| snake(name)).collect();
+    let names: Vec<Cow<'_, str>> = members.iter().map(|(name, _)| snake(name)).collect();
     ROWS.iter().any(|row| row.iter().all(|wanted| names.iter().any(|name| name == wanted)))
 }
 
@@ -47,7 +47,10 @@ fn is_page(record: &Outline) -> bool {
 }
 
 /// A name of the API (`traceId`) as the export spells it (`trace_id`).
-fn snake(name: &str) -> String {
+fn snake(name: &str) -> Cow<'_, str> {
+    if !name.bytes().any(|letter| letter.is_ascii_uppercase()) {
+        return Cow::Borrowed(name);
+    }
     let mut out = String::with_capacity(name.len() + 4);
     for letter in name.chars() {
         if letter.is_ascii_uppercase() {
@@ -55,7 +58,7 @@ fn snake(name: &str) -> String {
         }
         out.push(letter.to_ascii_lowercase());
     }
-    out
+    Cow::Owned(out)
 }
 
 impl Spans for Langfuse {
@@ -126,11 +129,18 @@ fn row<'a>(mut fields: Object<'a>, depth: usize, trace: &mut Trace<'a>) -> Resul
             row(Object::parse(raw, "row")?, depth + 1, trace)?;
         }
     }
+    let is_observation = !is_holder && ["start_time", "startTime"].iter().any(|key| fields.get(key).is_some());
     let mut columns = Attributes::default();
-    for (name, raw) in fields.members() {
-        columns.insert(snake(&name), Cow::Borrowed(raw));
+    for (name, raw) in fields.into_members() {
+        let name = match name {
+            Cow::Borrowed(name) => snake(name),
+            Cow::Owned(name) => Cow::Owned(snake(&name).into_owned()),
+        };
+        if !is_observation || OF_THE_STORE.binary_search(&&*name).is_err() {
+            columns.put(name, Cow::Borrowed(raw));
+        }
     }
-    if columns.has("start_time") && !is_holder {
+    if is_observation {
         observation(columns, trace)
     } else if columns.has("value") || columns.has("string_value") {
         score(columns, trace);

@@ -21,6 +21,7 @@ mod mlflow;
 mod openai_agents;
 mod openinference;
 mod otlp;
+mod otlp_value;
 mod protobuf;
 mod recognized;
 mod record;

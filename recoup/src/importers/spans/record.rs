@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::attributes::{Attributes, any_value};
+use super::attributes::Attributes;
 use super::genai::{self, plain};
 use super::openinference;
+use super::otlp_value::any_value;
 use super::span::{Kind, Span, Trace};
 use super::time::Time;
 use crate::importers::RecordError;

@@ -25,6 +25,30 @@ const OF_TRACE: [(&str, &str); 9] = [
     ("project_id", "project_id"),
 ];
 
+/// Columns that Langfuse keeps for itself, or that say in part what others say in whole; sorted.
+pub(super) const OF_THE_STORE: [&str; 18] = [
+    "bookmarked",
+    "calculated_input_cost",
+    "calculated_output_cost",
+    "completion_tokens",
+    "created_at",
+    "event_ts",
+    "input_price",
+    "internal_model_id",
+    "is_deleted",
+    "model_id",
+    "output_price",
+    "prompt_tokens",
+    "public",
+    "time_to_first_token",
+    "total_price",
+    "total_tokens",
+    "unit",
+    "updated_at",
+];
+/// Columns of an observation that others say again.
+const REPEATED: [&str; 5] = ["trace_id", "tool_calls", "tool_call_names", "latency", "usage"];
+
 /// Reads an observation's row.
 ///
 /// # Errors
@@ -37,32 +61,7 @@ pub(super) fn observation<'a>(mut columns: Attributes<'a>, trace: &mut Trace<'a>
             trace.extra.entry(name.to_owned()).or_insert_with(|| Json::from(&*raw));
         }
     }
-    // What other columns say already, or what says nothing of the run.
-    for key in [
-        "trace_id",
-        "tool_calls",
-        "tool_call_names",
-        "latency",
-        "created_at",
-        "updated_at",
-        "model_id",
-        "internal_model_id",
-        "input_price",
-        "output_price",
-        "total_price",
-        "bookmarked",
-        "public",
-        "prompt_tokens",
-        "completion_tokens",
-        "total_tokens",
-        "usage",
-        "unit",
-        "time_to_first_token",
-        "event_ts",
-        "is_deleted",
-        "calculated_input_cost",
-        "calculated_output_cost",
-    ] {
+    for key in REPEATED {
         columns.take(key);
     }
     let mut span = Span {
