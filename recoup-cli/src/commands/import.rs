@@ -17,13 +17,13 @@ use recoup::importers::{
 use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig};
 use recoup::store::Store;
 
-pub(crate) use self::said::{LISTED_MAX, more, say_imported, say_left_out, say_problems};
+pub(crate) use self::said::{LISTED_MAX, more, say_imported, say_left_out, say_problems, say_waiting_labels};
 use super::project;
 use crate::Ended;
 use crate::args::{ImportArgs, OutcomeArgs};
 use crate::clock::now;
 use crate::failure::Failure;
-use crate::printer::{Printer, runs};
+use crate::printer::Printer;
 use crate::settings::Settings;
 
 /// Imports, or lists what could be imported.
@@ -69,13 +69,7 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
     }
     say_problems(&imported, printer);
     input.say_unmatched(&imported, printer);
-    let missing = store.labels_without_run()?;
-    if missing > 0 {
-        let named = runs(missing as usize);
-        printer.warn(format_args!(
-            "labels name {named} not in the project, and wait; hint: import the traces they belong to"
-        ));
-    }
+    say_waiting_labels(&store, printer)?;
     Ok(ended(&imported))
 }
 

@@ -7,7 +7,7 @@ use recoup::pipeline::{self, Consulted, JudgingPlan, Summary};
 use recoup::store::Store;
 use recoup::verdict::Party;
 
-use super::import::{Input, ended, say_imported, say_left_out, say_problems};
+use super::import::{Input, ended, say_imported, say_left_out, say_problems, say_waiting_labels};
 use super::panel::{self, Choice, Panel, no_judge};
 use super::{environment, project};
 use crate::Ended;
@@ -88,6 +88,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     }
     say_problems(&imported, printer);
     input.say_unmatched(&imported, printer);
+    say_waiting_labels(&store, printer)?;
     say_left_out(&config.settings.selection, excluded.values(), printer);
     let judged = match (&panel, &judged) {
         (Some(panel), Some(judged)) => {

@@ -232,7 +232,7 @@ fn labels_whose_runs_are_elsewhere_are_said() {
     bench.write("runs.jsonl", chat_line("a", "t", Some(false), "x"));
     let output = bench.output(&["import", "labels.json", "runs.jsonl"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("labels name 1 run not in the project"), "{said}");
+    assert!(said.contains("labels name 1 run not in the project, and wait: `elsewhere`"), "{said}");
     assert_eq!(output.status.code(), Some(0), "{said}");
 }
 

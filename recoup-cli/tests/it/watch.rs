@@ -1,6 +1,7 @@
 //! `import --watch`: folders that are followed while they grow.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
@@ -142,6 +143,26 @@ fn a_trace_spread_over_files_is_one_run() {
     assert_eq!(watching.interrupt().0.code(), Some(0));
     let listed = bench.json_lines(&["ls", "--json"]);
     assert_eq!((listed.len(), &listed[0]["nodes"]), (1, &serde_json::json!(4)));
+}
+
+#[test]
+fn an_event_that_comes_into_the_folder_of_a_conversation_makes_it_go_on() {
+    let bench = Bench::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../recoup/tests/fixtures/importers/openhands-v1/scripted-run/input/conversation-1");
+    let copy = |name: &str| bench.write(&format!("logs/c/{name}"), std::fs::read(from.join(name)).unwrap());
+    let names = std::fs::read_dir(from.join("events")).unwrap();
+    let mut names: Vec<String> =
+        names.map(|entry| format!("events/{}", entry.unwrap().file_name().to_string_lossy())).collect();
+    names.sort();
+    let last = names.pop().unwrap();
+    copy("base_state.json");
+    names.iter().for_each(|name| drop(copy(name)));
+    let mut watching = Watching::start(&bench, &[]);
+    assert_eq!(counts(&watching.event()), [1, 0, 0, 0, 0]);
+    copy(&last);
+    assert_eq!(counts(&watching.event()), [1, 1, 0, 0, 0]);
+    assert_eq!(watching.interrupt().0.code(), Some(0));
 }
 
 #[test]

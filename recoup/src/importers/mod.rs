@@ -75,8 +75,10 @@ pub use self::scoring::Scoring;
 pub use self::sink::{Event, LooseLabel, Sink, SinkError};
 pub use self::slice::{Layout, RawRecord, RecordError};
 pub use self::source::{ImportOptions, Source, SourceProblem, sources_from_paths, wanted_sources};
+pub(crate) use self::spans::message_of_span;
 #[cfg(doc)]
-use crate::warning::{Loss, Quarantine};
+use crate::warning::Loss;
+use crate::warning::Quarantine;
 
 /// Reads one format.
 pub trait Importer: Sync {
@@ -98,18 +100,37 @@ pub trait Importer: Sync {
     /// event, not an error.
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError>;
 
-    /// Whether a run of this format may be spread over several files.
-    fn joins_files(&self) -> bool {
-        false
+    /// Where a run may be spread over several files: the formats among whose files it may be, by a name
+    /// that they share.
+    fn family(&self) -> Option<&str> {
+        None
     }
 
-    /// Reads every run of files of this format that were named together.
+    /// Reads every run of files of this format, or of its family, that were named together.
     ///
     /// # Errors
     /// As [`Importer::import`].
     fn import_together(&self, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
-        sources.iter().try_for_each(|source| self.import(source, sink))
+        each_file(sources, sink, |source, sink| self.import(source, sink))
     }
+}
+
+/// Reads files one after the other; of several, one that cannot be read costs only itself.
+///
+/// # Errors
+/// When the only one cannot be read or the sink fails.
+fn each_file(
+    sources: &[&Source],
+    sink: &mut dyn Sink,
+    mut read: impl FnMut(&Source, &mut dyn Sink) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    for source in sources {
+        match read(source, sink) {
+            Err(error) if sources.len() > 1 => sink.event(Event::Quarantine(error.of_file(source)?))?,
+            read => read?,
+        }
+    }
+    Ok(())
 }
 
 /// Every format, the most particular first: the first that recognizes a file reads it.
@@ -196,6 +217,19 @@ impl ImportError {
     /// An I/O error with its file.
     pub fn io(source: &Source, error: io::Error) -> Self {
         Self::Io { uri: source.uri().to_owned(), source: error }
+    }
+
+    /// The entry for a file that cannot be read.
+    ///
+    /// # Errors
+    /// The error itself, where it is the sink's.
+    fn of_file(self, source: &Source) -> Result<Quarantine, Self> {
+        let (code, reason) = match self {
+            Self::Sink(_) => return Err(self),
+            Self::Unreadable { code, reason, .. } => (code, reason),
+            Self::Io { source, .. } => ("unreadable", source.to_string()),
+        };
+        Ok(Quarantine { uri: source.uri().to_owned(), line: None, span: None, code: code.to_owned(), reason })
     }
 }
 

@@ -54,6 +54,11 @@ impl<'a> Object<'a> {
         self.0.iter().any(|(name, _)| name == key)
     }
 
+    /// True where it has no member.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes a member out.
     pub(super) fn take(&mut self, key: &str) -> Option<&'a RawValue> {
         let value = self.get(key);
@@ -150,6 +155,11 @@ impl<'a> Object<'a> {
     /// Names of the members that say something, in source order.
     pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|(_, value)| value.get() != "null").map(|(name, _)| &**name)
+    }
+
+    /// The members as they stand, `null` and names that stand twice among them.
+    pub(super) fn into_members(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
+        self.0.into_iter()
     }
 
     /// The members, by name.

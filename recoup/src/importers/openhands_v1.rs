@@ -12,11 +12,12 @@ mod folder;
 use serde_json::value::RawValue;
 
 use self::event::Events;
+use self::folder::Listing;
 use super::object::{Object, missing};
 use super::openhands::outcome;
 use super::slice::{self, Layout, RawRecord, Stop};
 use super::value::elements;
-use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source, instance, row};
+use super::{ImportError, Importer, Outline, Probe, Shape, Sink, Source, each_file, instance, row};
 use crate::json::Json;
 use crate::task::{Task, VerifierRef};
 use crate::trajectory::{Harness, Trajectory};
@@ -44,24 +45,37 @@ impl Importer for OpenHandsV1 {
     }
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        let probe = Probe::read(source)?;
-        let first = probe.records().first();
-        if first.is_some_and(is_state) {
-            // Read with the conversation's events.
-            return Ok(());
-        }
-        if probe.shape == Shape::Object && first.is_some_and(is_event) && probe.records().len() == 1 {
-            return folder::import(source, sink);
-        }
-        if first.is_some_and(is_event) {
-            return if probe.shape == Shape::Array {
-                slice::each(source, Layout::Document, sink, read)
-            } else {
-                lines(source, sink)
-            };
-        }
-        slice::each(source, probe.layout(), sink, read)
+        read_file(source, &mut Listing::default(), sink)
     }
+
+    fn family(&self) -> Option<&str> {
+        Some(FORMAT)
+    }
+
+    fn import_together(&self, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
+        let mut listing = Listing::default();
+        each_file(sources, sink, |source, sink| read_file(source, &mut listing, sink))
+    }
+}
+
+fn read_file(source: &Source, listing: &mut Listing, sink: &mut dyn Sink) -> Result<(), ImportError> {
+    let probe = Probe::read(source)?;
+    let first = probe.records().first();
+    if first.is_some_and(is_state) {
+        // Read with the conversation's events.
+        return Ok(());
+    }
+    if probe.shape == Shape::Object && first.is_some_and(is_event) && probe.records().len() == 1 {
+        return folder::import(source, listing, sink);
+    }
+    if first.is_some_and(is_event) {
+        return if probe.shape == Shape::Array {
+            slice::each(source, Layout::Document, sink, read)
+        } else {
+            lines(source, sink)
+        };
+    }
+    slice::each(source, probe.layout(), sink, read)
 }
 
 /// Every event names its class.

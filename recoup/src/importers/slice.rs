@@ -23,7 +23,7 @@ pub use self::header::{header, header_before_cut};
 pub(super) use self::joined::{Joined, each_in_order};
 pub use self::parallel::each;
 pub(super) use self::parallel::in_order;
-pub(super) use self::places::{Again, Place, Places};
+pub(super) use self::places::{Again, Keeper, Place, Places};
 pub use self::records::Records;
 use super::{Event, ImportError, Sink, SinkError, Source};
 use crate::id::hexadecimal;
@@ -218,6 +218,15 @@ impl RawRecord {
         }
         let native = native.map_or(NativeId::Record { ordinal: self.ordinal << 20 | part }, NativeId::Named);
         sink.trajectory(run, &native, labels)
+    }
+
+    /// Its bytes as text.
+    ///
+    /// # Errors
+    /// When it is not UTF-8.
+    pub(super) fn text(&self) -> Result<&str, RecordError> {
+        std::str::from_utf8(&self.bytes)
+            .map_err(|error| RecordError::new("invalid-json", format!("invalid UTF-8: {error}")))
     }
 
     /// The quarantine entry for this record.

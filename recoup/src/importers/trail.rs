@@ -1,12 +1,17 @@
 //! TRAIL label files: the errors that people found in a trace, each at a span. A file holds the errors
 //! of one trace and is named by the trace's id; a row of the data set holds trace and labels together.
 //!
-//! Runs are named, not held: the traces are spans and come with their own files.
+//! A label file only names its run, whose spans come with a file of their own; each label finds its message
+//! by the span's id when both are there.
+
+use std::collections::BTreeSet;
+
+use serde_json::value::RawValue;
 
 use super::object::{Object, missing};
 use super::slice::{self, RawRecord, RecordError, Stop};
 use super::value::{json_object, text};
-use super::{Event, ImportError, Importer, LooseLabel, Outline, Probe, Sink, Source};
+use super::{Event, ImportError, Importer, LooseLabel, Outline, Probe, Scoring, Sink, Source, spans};
 use crate::json::Json;
 use crate::verdict::ReferenceLabel;
 use crate::warning::Loss;
@@ -31,7 +36,9 @@ impl Importer for Trail {
 
     fn import(&self, source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let stem = source.stem();
-        slice::each(source, Probe::read(source)?.layout(), sink, |record, sink| read(record, stem, sink))
+        let scoring = &source.options().scoring;
+        let layout = Probe::read(source)?.layout();
+        slice::each(source, layout, sink, |record, sink| read(record, stem, scoring, sink))
     }
 }
 
@@ -52,20 +59,54 @@ fn is_row(record: &Outline) -> bool {
     record.get("trace").is_some() && (named || labels.is_some_and(is_labels))
 }
 
-fn read(record: &RawRecord, stem: &str, sink: &mut dyn Sink) -> Result<(), Stop> {
+fn read(record: &RawRecord, stem: &str, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
     let mut file: Object<'_> = record.parse()?;
-    let Some(raw) = file.take("labels") else { return labels(file, stem.to_owned(), sink) };
+    let Some(raw) = file.take("labels") else {
+        for label in labels(file, stem.to_owned())? {
+            match label {
+                Ok(label) => sink.event(Event::Label(label))?,
+                Err(error) => sink.event(record.quarantine(&error))?,
+            }
+        }
+        return Ok(());
+    };
     let held = text(raw);
-    let inner: Object<'_> = serde_json::from_str(held.as_deref().unwrap_or(raw.get()))
-        .map_err(|error| RecordError::new("wrong-type", format!("`labels`: {error}")))?;
-    let trace = file.take("trace").ok_or_else(|| missing("trace"))?;
-    let held = text(trace);
-    let trace: Object<'_> = serde_json::from_str(held.as_deref().unwrap_or(trace.get()))
-        .map_err(|error| RecordError::new("wrong-type", format!("`trace`: {error}")))?;
-    let run = trace_id(trace).ok_or_else(|| missing("trace.trace_id"))?;
-    let reason = "spans are read from files of their own; import the traces beside the labels";
-    sink.loss(Loss::new(FORMAT, "trace", reason))?;
-    labels(inner, run, sink)
+    let inner: Object<'_> = parsed(held.as_deref().unwrap_or(raw.get()), "labels")?;
+    let raw = file.take("trace").ok_or_else(|| missing("trace"))?;
+    let held = text(raw);
+    let trace: &RawValue = parsed(held.as_deref().unwrap_or(raw.get()), "trace")?;
+    let run = trace_id(Object::parse(trace, "trace")?).ok_or_else(|| missing("trace.trace_id"))?;
+    let mut losses = BTreeSet::new();
+    let told = spans::held(trace, scoring, &mut losses)?;
+    let mut found = Vec::new();
+    for label in labels(inner, run.clone())? {
+        match label {
+            Ok(label) => found.push(label),
+            Err(error) => sink.event(record.quarantine(&error))?,
+        }
+    }
+    let Some((told, mut own)) = told else {
+        losses.into_iter().try_for_each(|loss| sink.loss(loss))?;
+        return Ok(found.into_iter().try_for_each(|label| sink.event(Event::Label(label)))?);
+    };
+    for LooseLabel { mut label, .. } in found {
+        let native = label.native.to_value();
+        let span = native.get("location").and_then(|span| span.as_str()).unwrap_or_default();
+        label.node = spans::message_of_span(told.nodes.iter().map(|node| &node.occurrence), span);
+        if label.node.is_none() {
+            let reason = "a span that gave no message; the label stays with the run as a whole";
+            losses.insert(Loss::new(FORMAT, "location", reason));
+        }
+        own.push(label);
+    }
+    losses.into_iter().try_for_each(|loss| sink.loss(loss))?;
+    record.emit(sink, told, Some(run), own, 0)?;
+    Ok(())
+}
+
+fn parsed<'a, T: serde::Deserialize<'a>>(source: &'a str, place: &str) -> Result<T, RecordError> {
+    serde_json::from_str(source)
+        .map_err(|error| RecordError::new("wrong-type", format!("`{place}`: {error}")))
 }
 
 fn trace_id(mut trace: Object<'_>) -> Option<String> {
@@ -73,12 +114,12 @@ fn trace_id(mut trace: Object<'_>) -> Option<String> {
     trace.text("trace_id").or_else(|| Object::of(spans.first()?)?.text("trace_id"))
 }
 
-/// One label per error, each with the file's scores.
-fn labels(mut file: Object<'_>, run: String, sink: &mut dyn Sink) -> Result<(), Stop> {
+/// One label per error, each with the file's scores; an error that is none costs only itself.
+fn labels(mut file: Object<'_>, run: String) -> Result<Vec<Result<LooseLabel, RecordError>>, RecordError> {
     let run = file.id("trace_id").unwrap_or(run);
     let errors = file.list("errors").ok_or_else(|| missing("errors"))?;
     let rest: Vec<(String, Json)> = file.rest().into_iter().collect();
-    for (index, raw) in errors.into_iter().enumerate() {
+    let label = |(index, raw): (usize, &RawValue)| {
         let error = Object::parse(raw, &format!("errors[{index}]"))?;
         let reason = ["description", "evidence"].into_iter().find_map(|key| error.clone().text(key));
         let mut native = error.rest();
@@ -91,7 +132,7 @@ fn labels(mut file: Object<'_>, run: String, sink: &mut dyn Sink) -> Result<(), 
             agent: None,
             reason,
         };
-        sink.event(Event::Label(LooseLabel { run: run.clone(), label }))?;
-    }
-    Ok(())
+        Ok(LooseLabel { run: run.clone(), label })
+    };
+    Ok(errors.into_iter().enumerate().map(label).collect())
 }

@@ -81,7 +81,7 @@ pub fn import(
     Ok(imported)
 }
 
-/// Files of formats whose runs may be spread over several, by format, in order of the first file.
+/// Files of formats whose runs may be spread over several, by family, in order of the first file.
 type Together<'s> = Vec<(&'s dyn Importer, Vec<&'s Source>)>;
 
 /// Reads a file, or keeps it to be read with others.
@@ -101,8 +101,8 @@ fn read<'s>(
         }
         Ok(Some(importer)) => {
             *imported.files.entry(importer.format().to_owned()).or_default() += 1;
-            if importer.joins_files() {
-                match together.iter_mut().find(|(known, _)| known.format() == importer.format()) {
+            if importer.family().is_some() {
+                match together.iter_mut().find(|(known, _)| known.family() == importer.family()) {
                     Some((_, sources)) => sources.push(source),
                     None => together.push((importer, vec![source])),
                 }

@@ -99,7 +99,9 @@ impl Import<'_> {
     /// the split.
     pub fn finish(mut self) -> Result<ImportSummary, StoreError> {
         self.commit()?;
-        join::join_labels(self.store, &self.now)?;
+        for loss in join::join_labels(self.store, &self.now)? {
+            self.summary.loss(loss);
+        }
         self.summary.excluded_by_split = split::assign(self.store, &self.now)?;
         self.store.sync()?;
         Ok(self.summary)

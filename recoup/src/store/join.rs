@@ -10,10 +10,11 @@ use super::pack::PackCache;
 use super::{Store, StoreError, load, verdicts};
 use crate::failpoint::Failpoint;
 use crate::id::{Hash, TrajectoryId};
-use crate::importers::LooseLabel;
+use crate::importers::{LooseLabel, message_of_span};
 use crate::json::Json;
 use crate::trajectory::{Record, Sealed};
 use crate::verdict::{Content, Producer, ReferenceLabel, Verdict};
+use crate::warning::Loss;
 
 /// Strength of a run's own id and of its task's names.
 const OWN: i64 = 0;
@@ -25,6 +26,9 @@ const QUESTION_FIELDS: [&str; 2] = ["question_ID", "question_id"];
 /// Fields in which label files count the message they mean.
 const STEP_FIELDS: [&str; 3] = ["step_number", "mistake_step", "step"];
 
+/// Fields in which label files name the span they mean.
+const SPAN_FIELDS: [&str; 3] = ["location", "span_id", "observation_id"];
+
 impl Store {
     /// How many runs label files name that are not in the project.
     ///
@@ -35,6 +39,18 @@ impl Store {
             "SELECT count(DISTINCT run) FROM loose_label WHERE run NOT IN (SELECT name FROM alias)",
         )?;
         Ok(statement.query_row([], |row| row.get::<_, i64>(0))?.unsigned_abs())
+    }
+
+    /// The first of those runs, by the names that the label files give them.
+    ///
+    /// # Errors
+    /// When the project cannot be read.
+    pub fn names_without_run(&self, most: u32) -> Result<Vec<String>, StoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT DISTINCT run FROM loose_label WHERE run NOT IN (SELECT name FROM alias) ORDER BY run LIMIT ?1",
+        )?;
+        let names = statement.query_map([most], |row| row.get(0))?;
+        Ok(names.collect::<Result<_, _>>()?)
     }
 
     /// The latest runs that a label or outcome file may mean by a name: those whose native id it is,
@@ -87,10 +103,11 @@ pub(super) fn keep_labels(connection: &Connection, labels: &[LooseLabel]) -> Res
     Ok(())
 }
 
-/// Gives every kept label to the runs it names, those that have it left out.
-pub(super) fn join_labels(store: &Store, now: &str) -> Result<(), StoreError> {
+/// Gives every kept label to the runs it names, those that have it left out; returns what labels say and
+/// their runs do not have.
+pub(super) fn join_labels(store: &Store, now: &str) -> Result<Vec<Loss>, StoreError> {
     let connection = &store.connection;
-    let mut found = Vec::new();
+    let (mut found, mut losses) = (Vec::new(), Vec::new());
     {
         let mut labels = connection.prepare_cached("SELECT run, body FROM loose_label ORDER BY id")?;
         let mut rows = labels.query([])?;
@@ -102,10 +119,11 @@ pub(super) fn join_labels(store: &Store, now: &str) -> Result<(), StoreError> {
                 .map_err(|error| StoreError::Corrupt(format!("a label cannot be read: {error}")))?;
             for seq in named(connection, &run)? {
                 let subject = TrajectoryId(Hash(id_of.query_row([seq], |row| row.get(0))?));
-                let label = located(connection, &mut packs, seq, label.clone())?;
+                let (label, lost) = located(connection, &mut packs, seq, label.clone())?;
                 let verdict = verdict(subject, label, now);
                 if !verdicts::is_known(connection, &verdict)? {
                     found.push((seq, verdict));
+                    losses.extend(lost);
                 }
             }
         }
@@ -117,7 +135,7 @@ pub(super) fn join_labels(store: &Store, now: &str) -> Result<(), StoreError> {
         }
         transaction.commit(Failpoint::Join)?;
     }
-    Ok(())
+    Ok(losses)
 }
 
 fn named(connection: &Connection, name: &str) -> Result<Vec<i64>, StoreError> {
@@ -134,21 +152,35 @@ fn named(connection: &Connection, name: &str) -> Result<Vec<i64>, StoreError> {
     Ok(runs)
 }
 
-/// The label with the node it means: the message of the main branch at its number, counted from the
-/// label's own base.
+/// The label with the node it means, or what it says of a message that the run does not have: the message of
+/// the main branch at its number, counted from the label's own base, or that of the span it names.
 fn located(
     connection: &Connection,
     packs: &mut PackCache,
     seq: i64,
     mut label: ReferenceLabel,
-) -> Result<ReferenceLabel, StoreError> {
-    let index =
-        step_number(&label.native.to_value()).and_then(|n| n.checked_sub(u64::from(label.index_base)));
-    if let (None, Some(index)) = (label.node, index) {
-        let branch = main_branch(&load::parsed_record(connection, packs, seq)?);
-        label.node = usize::try_from(index).ok().and_then(|index| branch.get(index).copied());
+) -> Result<(ReferenceLabel, Option<Loss>), StoreError> {
+    let native = label.native.to_value();
+    let span = SPAN_FIELDS.iter().find_map(|field| Some((*field, native.get(*field)?.as_str()?)));
+    let number = step_number(&native);
+    if label.node.is_some() || (number.is_none() && span.is_none()) {
+        return Ok((label, None));
     }
-    Ok(label)
+    let record = load::parsed_record(connection, packs, seq)?;
+    if let Some(index) = number.and_then(|number| number.checked_sub(u64::from(label.index_base))) {
+        label.node = usize::try_from(index).ok().and_then(|index| main_branch(&record).get(index).copied());
+    }
+    let messages = || record.nodes.iter().map(|node| &node.occurrence);
+    label.node = label.node.or_else(|| message_of_span(messages(), span?.1));
+    let lost = label.node.is_none().then(|| {
+        let field = span.map_or("step", |(field, _)| field);
+        Loss::new(
+            &label.source,
+            field,
+            "the run has no such message; the label stays with the run as a whole",
+        )
+    });
+    Ok((label, lost))
 }
 
 fn main_branch(record: &Record) -> Vec<usize> {

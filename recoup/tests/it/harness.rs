@@ -68,7 +68,7 @@ pub fn import_with(paths: &[&Path], options: ImportOptions) -> Imported {
             continue;
         };
         let joins = |(known, _): &&mut (&dyn Importer, _)| {
-            importer.joins_files() && known.format() == importer.format()
+            importer.family().is_some() && known.family() == importer.family()
         };
         match read.iter_mut().find(joins) {
             Some((_, sources)) => sources.push(source),

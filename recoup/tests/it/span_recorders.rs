@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::import;
 
 /// Cases, each with what its format cannot carry.
-const CASES: [(&str, &[&str]); 13] = [
+const CASES: [(&str, &[&str]); 21] = [
     ("langfuse/scripted-run", &["image"]),
     ("langfuse/scripted-run-csv", &["image"]),
     ("langfuse/scripted-run-folder", &["image"]),
@@ -19,8 +19,16 @@ const CASES: [(&str, &[&str]); 13] = [
     ("langsmith/scripted-run", &[]),
     ("mlflow/scripted-run", &["image"]),
     ("openai-agents/scripted-run", &["tools"]),
+    ("openinference/arize-export", &[]),
     ("openinference/console-rows", &["reasoning", "errors"]),
+    ("openinference/phoenix-frame-csv", &[]),
+    ("openinference/phoenix-frame-lines", &[]),
+    ("openinference/phoenix-frame-parquet", &[]),
+    ("openinference/phoenix-otlp", &[]),
+    ("openinference/phoenix-page", &[]),
     ("openinference/scripted-run", &[]),
+    ("openinference/span-tree", &[]),
+    ("openinference/trail-row", &[]),
     ("otel-genai/scripted-run", &[]),
     ("otel-genai/scripted-run-events", &[]),
     ("otel-genai/scripted-run-protobuf", &[]),
@@ -120,4 +128,45 @@ fn every_recorder_of_spans_gives_the_same_run() {
         assert_eq!(runs.len(), 1, "{case}");
         compare(runs[0], &script, lacks, case);
     }
+}
+
+/// Model calls recorded by one instrumentation, tools by another, each in a file of its own conventions.
+#[test]
+fn a_trace_in_files_of_two_conventions_is_one_run() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/importers");
+    let recorded = fs::read_to_string(fixtures.join("openinference/scripted-run/input.jsonl")).unwrap();
+    let (tools, others): (Vec<&str>, Vec<&str>) =
+        recorded.lines().partition(|line| line.contains(r#"{"stringValue":"TOOL"}"#));
+    assert_eq!((tools.len(), others.len()), (3, 4));
+    let tools: String = tools
+        .iter()
+        .map(|line| {
+            let mut batch: Value = serde_json::from_str(line).unwrap();
+            let span = batch.pointer_mut("/resourceSpans/0/scopeSpans/0/spans/0").unwrap();
+            let said = |name: &str| {
+                let attributes = span["attributes"].as_array().unwrap();
+                attributes.iter().find(|pair| pair["key"] == name).map(|pair| pair["value"].clone())
+            };
+            let renamed = [
+                ("gen_ai.tool.name", "tool.name"),
+                ("gen_ai.tool.call.id", "tool.id"),
+                ("gen_ai.tool.call.result", "output.value"),
+            ];
+            let mut attributes =
+                vec![json!({ "key": "gen_ai.operation.name", "value": { "stringValue": "execute_tool" } })];
+            attributes.extend(
+                renamed.iter().filter_map(|(new, old)| Some(json!({ "key": new, "value": said(old)? }))),
+            );
+            span["attributes"] = attributes.into();
+            format!("{batch}\n")
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("models.jsonl"), others.join("\n")).unwrap();
+    fs::write(folder.path().join("a-tools.jsonl"), tools).unwrap();
+    let imported = import(&[folder.path()]);
+    let runs: Vec<&Trajectory> = imported.trajectories().collect();
+    assert_eq!(runs.len(), 1, "{:?}", imported.losses);
+    assert_eq!(runs[0].source.format, "openinference");
+    compare(runs[0], &read(&fixtures.join("writers/scripted_run.json")), &[], "two files");
 }

@@ -3,11 +3,17 @@
 use std::collections::BTreeMap;
 
 use recoup::pipeline::{Imported, Selection, Summary, Unmatched};
+use recoup::store::Store;
 
+use crate::failure::Failure;
 use crate::printer::{Printer, runs};
 
 /// Things of one kind that are listed on the terminal.
 pub(crate) const LISTED_MAX: usize = 10;
+/// Runs that labels wait for and that are named.
+const NAMES_MAX: u32 = 3;
+/// Characters of such a name.
+const NAME_CHARACTERS_MAX: usize = 80;
 
 /// The counts of an import, for a person.
 pub(crate) fn say_imported(summary: &Summary, printer: Printer) {
@@ -81,6 +87,27 @@ pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
         }
         more(losses.len() as u64, "kinds of loss", printer);
     }
+}
+
+/// Warns of labels whose runs are not in the project.
+pub(crate) fn say_waiting_labels(store: &Store, printer: Printer) -> Result<(), Failure> {
+    let missing = store.labels_without_run()?;
+    if missing > 0 {
+        let shown: Vec<String> =
+            store.names_without_run(NAMES_MAX)?.iter().map(|name| format!("`{}`", start(name))).collect();
+        let more = if missing > u64::from(NAMES_MAX) { ", …" } else { "" };
+        printer.warn(format_args!(
+            "labels name {} not in the project, and wait: {}{more}; hint: import the traces they belong to",
+            runs(missing as usize),
+            shown.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// As much of a name as a line has room for.
+fn start(name: &str) -> String {
+    name.chars().take(NAME_CHARACTERS_MAX).collect()
 }
 
 /// Lines of an outcome file that were attached to no run.

@@ -253,11 +253,11 @@ impl Watch<'_> {
     }
 }
 
-/// The format and the folder of a file whose runs may be spread over several.
+/// The family of formats and the folder of a file whose runs may be spread over several.
 fn shares(source: &Source, input: &Input) -> Option<(String, PathBuf)> {
     let importer = detect_among(source, &input.importers()).ok().flatten()?;
     let folder = Path::new(source.uri()).parent()?.to_path_buf();
-    importer.joins_files().then(|| (importer.format().to_owned(), folder))
+    Some((importer.family()?.to_owned(), folder))
 }
 
 /// Whether what cannot be read stands at the end of its file, where more may come: a line that is being

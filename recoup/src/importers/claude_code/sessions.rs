@@ -66,8 +66,8 @@ impl Session {
         }
         let copies = self.said.iter().filter(|said| theirs.contains(&said.hash));
         let copies: BTreeSet<u64> = copies.map(|said| said.start).collect();
-        for ((span, _), copied) in &mut self.lines {
-            *copied |= copies.contains(&span.start);
+        for (place, copied) in &mut self.lines {
+            *copied |= copies.contains(&place.span.start);
         }
     }
 
@@ -88,7 +88,7 @@ pub(super) fn stage(source: &Source, sink: &mut dyn Sink) -> Result<Vec<Session>
     let mut told: BTreeMap<Hash, usize> = BTreeMap::new();
     let mut summaries: Vec<(Hash, Place)> = Vec::new();
     slice::each_in_order(source, Layout::Lines, sink, |record, sink| {
-        let place = (record.span, record.line);
+        let place = Place::in_file(record);
         let label = Label::read(record)?;
         if let Some(id) = label.session {
             let number = *by_name.entry((id.clone(), label.agent.clone())).or_insert_with(|| {
@@ -131,7 +131,7 @@ pub(super) fn stage(source: &Source, sink: &mut dyn Sink) -> Result<Vec<Session>
         }
     }
     for session in &mut sessions {
-        session.lines.sort_by_key(|((span, _), _)| span.start);
+        session.lines.sort_by_key(|(place, _)| place.span.start);
     }
     let histories: Vec<Vec<Place>> = sessions.iter().map(|session| history(&sessions, session)).collect();
     for (session, history) in sessions.iter_mut().zip(histories) {
@@ -155,10 +155,10 @@ fn history(sessions: &[Session], session: &Session) -> Vec<Place> {
         limit = start;
         let Some(other) = sessions.get(number) else { break };
         let places = other.lines.iter().map(|(place, _)| *place);
-        before.extend(places.filter(|(span, _)| span.start < start));
+        before.extend(places.filter(|place| place.span.start < start));
         next = other.goes_on_from;
     }
-    before.sort_by_key(|(span, _)| span.start);
+    before.sort_by_key(|place| place.span.start);
     before.dedup();
     before
 }
@@ -211,7 +211,8 @@ pub(super) fn read(
     let mut lines = Vec::new();
     let mut joined: Option<Joined> = None;
     for (place, told) in &session.lines {
-        let record = again.record(*place)?;
+        let mut record = again.record(*place)?;
+        record.rewrite();
         match Line::read(&record.bytes) {
             Ok(mut line) => {
                 line.copied |= told;

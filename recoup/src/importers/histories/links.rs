@@ -5,20 +5,14 @@ use std::collections::{HashMap, VecDeque};
 use super::Exchange;
 use super::fingerprint::{chain, start};
 use crate::id::Hash;
-use crate::warning::ByteSpan;
+use crate::importers::slice::Place;
 
-/// Where a record stands.
+/// A record that was read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Staged {
-    pub(super) span: ByteSpan,
-    /// 1-based.
-    pub(super) line: u64,
+    pub(super) place: Place,
     /// How many equal records stand before it.
     pub(super) ordinal: u64,
-    /// Of a table, the row; see [`crate::importers::RawRecord::row`].
-    pub(super) row: Option<u64>,
-    /// Where its bytes are read again: its place in the file, or in the spool of a table's rows.
-    pub(super) held: ByteSpan,
 }
 
 /// The records so far and what joins them.
@@ -135,8 +129,9 @@ fn longer<'c>(context: &'c [Hash], exchange: &Exchange<'_>) -> &'c [Hash] {
 
 #[cfg(test)]
 mod tests {
-    use super::{ByteSpan, Exchange, Links, Staged};
+    use super::{Exchange, Links, Place, Staged};
     use crate::trajectory::{Node, Part, Role};
+    use crate::warning::ByteSpan;
 
     /// Each record is `context>answer`, a letter a message; the runs as lists of records.
     fn runs(records: &[&str]) -> Vec<Vec<u64>> {
@@ -148,9 +143,10 @@ mod tests {
             let nodes = |text: &str| text.chars().map(|letter| node(role(letter))(letter)).collect();
             let exchange = Exchange { context: nodes(context), answer: nodes(answer), ..Exchange::default() };
             let span = ByteSpan { start: index as u64, end: index as u64 + 1 };
-            links.add(Staged { span, line: 1, ordinal: 0, row: None, held: span }, &exchange);
+            let place = Place { span, line: 1, row: None, held: span };
+            links.add(Staged { place, ordinal: 0 }, &exchange);
         }
-        let starts = |group: Vec<Staged>| group.iter().map(|staged| staged.span.start).collect();
+        let starts = |group: Vec<Staged>| group.iter().map(|staged| staged.place.span.start).collect();
         links.groups().into_iter().map(starts).collect()
     }
 

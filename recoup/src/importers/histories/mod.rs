@@ -16,8 +16,6 @@ mod fingerprint;
 mod links;
 mod tree;
 
-use std::io::{Seek as _, Write as _};
-
 use serde_json::value::RawValue;
 
 use self::batch::Requests;
@@ -27,10 +25,10 @@ use self::links::{Links, Staged};
 use self::tree::Tree;
 use super::dialect::Dialect;
 use super::object::{Object, missing};
-use super::slice::{Joined, Places, RawRecord, Records};
+use super::slice::{Again, Joined, Keeper, RawRecord, Records};
 use super::value::{is_array, is_object};
 use super::{Event, ImportError, Layout, Probe, RecordError, Sink, Source};
-use crate::warning::{ByteSpan, Loss};
+use crate::warning::Loss;
 
 /// Reads one record.
 pub(super) type Reader<'r> = &'r dyn for<'a> Fn(&'a RawRecord) -> Result<Exchange<'a>, RecordError>;
@@ -95,56 +93,36 @@ pub(super) fn import(
 ) -> Result<(), ImportError> {
     let mut links = Links::default();
     let mut records = Records::new(source, layout)?;
-    let failed = |error| ImportError::io(source, error);
-    let mut spool = match layout {
-        Layout::Table => Some(tempfile::tempfile().map_err(failed)?),
-        _ => None,
-    };
+    let mut keeper = Keeper::new(source, layout)?;
     while let Some(item) = records.next_raw() {
         match item? {
             Ok(mut record) => {
-                let held = match &mut spool {
-                    Some(spool) => hold(spool, &record.bytes).map_err(failed)?,
-                    None => record.span,
-                };
-                let RawRecord { span, line, ordinal, row, .. } = record;
+                let place = keeper.keep(&record)?;
+                let ordinal = record.ordinal;
                 for loss in std::mem::take(&mut record.losses) {
                     // Of a table's cells; the bytes that are read again no longer say it.
                     sink.loss(Loss::new(format, "row", loss))?;
                 }
                 record.rewrite();
                 record.attempt(sink, |record, _| {
-                    links.add(Staged { span, line, ordinal, row, held }, &read(record)?);
+                    links.add(Staged { place, ordinal }, &read(record)?);
                     Ok(())
                 })?;
             }
             Err(quarantine) => sink.event(Event::Quarantine(quarantine))?,
         }
     }
-    let mut places = match spool {
-        Some(mut spool) => {
-            spool.rewind().map_err(failed)?;
-            Places::new(Box::new(spool))
-        }
-        None => Places::new(source.open_seekable()?),
-    };
+    let mut again = keeper.finish()?;
     for group in links.groups() {
-        run(source, &mut places, &group, format, sink, read)?;
+        run(source, &mut again, &group, format, sink, read)?;
     }
     Ok(())
-}
-
-/// Keeps the bytes of a table's row, which stand in no file; returns their place.
-fn hold(spool: &mut std::fs::File, bytes: &[u8]) -> std::io::Result<ByteSpan> {
-    let start = spool.stream_position()?;
-    spool.write_all(bytes)?;
-    Ok(ByteSpan { start, end: start + bytes.len() as u64 })
 }
 
 /// Reads the records of one run again and hands it on.
 fn run(
     source: &Source,
-    places: &mut Places,
+    again: &mut Again<'_>,
     group: &[Staged],
     format: &str,
     sink: &mut dyn Sink,
@@ -154,10 +132,8 @@ fn run(
     let mut joined: Option<Joined> = None;
     let mut native = None;
     for (number, staged) in group.iter().enumerate() {
-        let mut bytes = Vec::new();
-        places.append(staged.held, &mut bytes).map_err(|error| ImportError::io(source, error))?;
-        let mut record = RawRecord::at(source, bytes, staged.span.start, staged.line);
-        (record.ordinal, record.row, record.span) = (staged.ordinal, staged.row, staged.span);
+        let mut record = again.record(staged.place)?;
+        record.ordinal = staged.ordinal;
         record.hash();
         record.rewrite();
         let is_last = number + 1 == group.len();

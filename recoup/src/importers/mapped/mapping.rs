@@ -58,6 +58,7 @@ struct File {
 pub(super) struct RunFields {
     pub(super) id: Option<Path>,
     pub(super) messages: Option<Path>,
+    pub(super) order: Option<Path>,
     pub(super) task: Option<Path>,
     pub(super) goal: Option<Path>,
     pub(super) outcome: Option<Path>,
@@ -162,6 +163,7 @@ impl RunFields {
         let paths = [
             &self.id,
             &self.messages,
+            &self.order,
             &self.task,
             &self.goal,
             &self.outcome,
@@ -214,6 +216,13 @@ impl TryFrom<File> for Mapping {
             return Err(
                 "`[run]` has neither `messages` nor `id`: name the messages inside a record, or, where a \
                         record is one message, what ties the messages of a run together"
+                    .to_owned(),
+            );
+        }
+        if run.messages.is_some() && run.order.is_some() {
+            return Err(
+                "`order` in `[run]` is for logs in which a record is one message; those of `messages` stand \
+                        in order"
                     .to_owned(),
             );
         }
@@ -274,6 +283,7 @@ mod tests {
             ("/run", json!({}), "neither `messages` nor `id`"),
             ("/run", json!({ "mesages": "$.turns" }), "mesages"),
             ("/run", json!({ "id": "$.id", "success_at": 1.0 }), "needs a `score`"),
+            ("/run", json!({ "messages": "$.turns[*]", "order": "$.n" }), "is one message"),
             ("/run/messages", json!("turns"), "does not begin with `$`"),
             ("/message", json!({ "role": "$.who" }), "neither `content`"),
             ("/message", json!({ "role": "$[", "content": "$.text" }), "not closed"),

@@ -18,7 +18,7 @@ use self::path::{Path, Taken};
 use self::run::Draft;
 use super::object::Object;
 use super::slice::{self, Layout, RawRecord, Stop};
-use super::{ImportError, Importer, Outline, Probe, Scoring, Shape, Sink, Source};
+use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source};
 use crate::warning::Loss;
 
 /// Why something that stands around the records is a loss.
@@ -34,11 +34,6 @@ impl Importer for Mapping {
     }
 
     fn detect(&self, probe: &Probe) -> bool {
-        // The records of a group are read again by their place in the text.
-        if self.run.messages.is_none() && !matches!(probe.shape, Shape::Object | Shape::Array | Shape::Lines)
-        {
-            return false;
-        }
         let records: Vec<&Outline> = match &self.records {
             Some(path) => probe.values.iter().flat_map(|value| path.outlines(value)).collect(),
             None => probe.records().iter().collect(),
@@ -203,6 +198,31 @@ mod tests {
             .filter_map(|event| if let Event::Loss(loss) = event { Some(loss.field.as_str()) } else { None })
             .collect();
         assert_eq!(lost, ["days", "site", "$.say[*]"], "what stands beside, and a text that is none");
+    }
+
+    #[test]
+    fn the_rows_of_a_table_are_messages_in_the_order_that_the_mapping_names() {
+        let mapping = json!({
+            "name": "rows",
+            "run": { "id": "$.talk", "order": "$.n" },
+            "message": { "role": "$.who", "content": "$.say" },
+        });
+        let mapping: Mapping = serde_json::from_value(mapping).unwrap();
+        let table = "talk,n,who,say\nb,1,user,\"only, one\"\na,10,assistant,three\na,,system,one\na,9,user,\"tw\no\"\n";
+        let source = Source::from_bytes("x.csv", table.as_bytes(), Arc::default());
+        let taken = detect_among(&source, &[&mapping]).unwrap().unwrap();
+        let mut events: Vec<Event> = Vec::new();
+        taken.import(&source, &mut events).unwrap();
+        let said = |event: &Event| match event {
+            Event::Trajectory(run) => {
+                Some(run.bodies.iter().map(|body| body.bytes.clone()).collect::<String>())
+            }
+            _ => None,
+        };
+        let said: Vec<String> = events.iter().filter_map(said).collect();
+        let places = |text: &str| ["one", "tw\\no", "three"].map(|word| text.find(word));
+        assert_eq!(runs(&events), [(Some("b"), 1), (Some("a"), 3)]);
+        assert!(places(&said[1]).is_sorted() && places(&said[1])[0].is_some(), "{}", said[1]);
     }
 
     #[test]

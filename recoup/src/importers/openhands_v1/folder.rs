@@ -1,6 +1,8 @@
 //! A conversation as a folder of files, one an event, numbered in their names; the first one stands for
 //! all, and the program's state lies above them.
 
+use std::path::{Path, PathBuf};
+
 use super::event::Events;
 use super::finish;
 use crate::importers::object::Object;
@@ -13,15 +15,34 @@ const CONVERSATION_BYTES_MAX: u64 = 1 << 30;
 /// The file above the events with the conversation's id, model and state.
 const STATE: &str = "base_state.json";
 
+/// The events of the folder that was looked at last: its files come one after the other, and are many.
+#[derive(Default)]
+pub(super) struct Listing {
+    folder: Option<PathBuf>,
+    /// By number.
+    events: Vec<(u64, String)>,
+}
+
+impl Listing {
+    /// The events in a file's folder.
+    fn beside(&mut self, source: &Source) -> &[(u64, String)] {
+        let folder = Path::new(source.uri()).parent();
+        if folder.is_none() || folder != self.folder.as_deref() {
+            let names = source.names_beside().unwrap_or_default();
+            self.events = names.into_iter().filter_map(|name| Some((number(&name)?, name))).collect();
+            self.events.sort_unstable();
+            self.folder = folder.map(Path::to_path_buf);
+        }
+        &self.events
+    }
+}
+
 /// Reads the conversation that an event's file begins. An event that is not the first is read with the
 /// first.
-pub(super) fn import(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
-    let names = source.names_beside().unwrap_or_default();
-    let mut events: Vec<(u64, &str)> =
-        names.iter().filter_map(|name| Some((number(name)?, name.as_str()))).collect();
-    events.sort_unstable();
+pub(super) fn import(source: &Source, listing: &mut Listing, sink: &mut dyn Sink) -> Result<(), ImportError> {
+    let events = listing.beside(source);
     let is_numbered = number(source.name()).is_some();
-    if is_numbered && events.first().is_some_and(|(_, first)| *first != source.name()) {
+    if is_numbered && events.first().is_some_and(|(_, first)| first != source.name()) {
         return Ok(());
     }
     // A single event that is none of a folder's.

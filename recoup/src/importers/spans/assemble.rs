@@ -4,17 +4,20 @@
 //! results times and errors ([`super::tools`]). The run's own end is the last answer of the agent that
 //! no other agent called; sub-agents' conversations are branches under their agents' names.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::answers::extra;
 use super::conversation::{Answer, Conversation};
 use super::forest::{self, Place};
 use super::span::{Kind, Score, Span, Trace};
 use super::{scores, tools};
 use crate::importers::Scoring;
+use crate::importers::object::Object;
 use crate::importers::row::derived_task;
 use crate::importers::value::json_object;
+use crate::json::Json;
 use crate::task::Task;
-use crate::trajectory::{Agent, Harness, Outcome, Role, TerminationKind, Trajectory};
+use crate::trajectory::{Agent, Harness, Occurrence, Outcome, Role, TerminationKind, Trajectory};
 use crate::verdict::ReferenceLabel;
 use crate::warning::Loss;
 
@@ -35,8 +38,11 @@ pub(super) fn assemble(
     let Conversation { mut run, aside, .. } = talk;
     aside.settle(&mut run, losses);
     let assembled = (!run.nodes.is_empty()).then(|| {
-        tools::pair(&mut run, &mut trace, &places);
-        let labels = settle(&mut run, &mut trace, &places, &answers, scoring);
+        let results = tools::pair(&mut run, &mut trace, &places);
+        let answered = answers.iter().map(|said| (said.span, said.node));
+        let messages = messages(&places, answered.chain(results).collect());
+        name_spans(&mut run, &trace.spans, &messages);
+        let labels = settle(&mut run, &mut trace, &places, &answers, &messages, scoring);
         (run, labels)
     });
     if assembled.is_none() {
@@ -65,15 +71,9 @@ struct Said {
 /// Follows every model call.
 fn follow(talk: &mut Conversation, trace: &mut Trace<'_>, places: &[Place]) -> Vec<Said> {
     let mut answers = Vec::new();
-    let mut offered = BTreeSet::new();
     for (index, place) in places.iter().enumerate() {
         let agent = agent_of(&trace.spans, index, place);
         let Some(span) = trace.spans.get_mut(index).filter(|span| span.kind == Kind::Model) else { continue };
-        for tool in std::mem::take(&mut span.tools) {
-            if offered.insert(tool.name.clone()) {
-                talk.run.tools.push(tool);
-            }
-        }
         let answer = talk.call(span, &agent, &mut trace.lost);
         if let Answer::At(node) | Answer::Again(node) = answer {
             let again = matches!(answer, Answer::Again(_));
@@ -108,12 +108,56 @@ fn agent_of(spans: &[Span<'_>], index: usize, place: &Place) -> String {
     own.or(above).map_or_else(|| Role::Assistant.as_str().to_owned(), Clone::clone)
 }
 
+/// The message of each span: what it gave, or the first that a span beneath it gave. `given` are the spans
+/// that gave one.
+fn messages(places: &[Place], given: BTreeMap<usize, usize>) -> BTreeMap<usize, usize> {
+    let mut messages = given.clone();
+    // Spans are in order of time.
+    for (span, node) in given {
+        let mut above = places.get(span).and_then(|place| place.parent);
+        while let Some(index) = above.filter(|index| !messages.contains_key(index)) {
+            messages.insert(index, node);
+            above = places.get(index).and_then(|place| place.parent);
+        }
+    }
+    messages
+}
+
+/// The member of a message's `extra` that names the spans it stands for: what labels of spans go by.
+const SPAN_IDS: &str = "span_ids";
+
+/// The position of the message that a span gave, of messages that come with what is particular to each.
+pub(crate) fn message_of_span<'a>(
+    messages: impl IntoIterator<Item = &'a Occurrence>,
+    span: &str,
+) -> Option<usize> {
+    messages.into_iter().position(|occurrence| {
+        let extra = occurrence.extra.as_ref().filter(|extra| extra.as_str().contains(span));
+        let extra = extra.and_then(|extra| serde_json::from_str::<Object<'_>>(extra.as_str()).ok());
+        let ids = extra.and_then(|mut extra| extra.read::<Vec<String>>(SPAN_IDS));
+        ids.is_some_and(|ids| ids.iter().any(|id| id == span))
+    })
+}
+
+/// Says on each message which spans it stands for.
+fn name_spans(run: &mut Trajectory, spans: &[Span<'_>], messages: &BTreeMap<usize, usize>) {
+    let mut ids: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for (span, node) in messages {
+        ids.entry(*node).or_default().extend(spans.get(*span).map(|span| span.id.as_str()));
+    }
+    for (node, ids) in ids {
+        let (Some(node), Ok(ids)) = (run.nodes.get_mut(node), Json::from_serialize(&ids)) else { continue };
+        node.occurrence.extra = extra(node.occurrence.extra.take(), [(SPAN_IDS.to_owned(), ids)]);
+    }
+}
+
 /// Fills the run's head and ends it.
 fn settle(
     run: &mut Trajectory,
     trace: &mut Trace<'_>,
     places: &[Place],
     answers: &[Said],
+    messages: &BTreeMap<usize, usize>,
     scoring: &Scoring,
 ) -> Vec<ReferenceLabel> {
     let format = run.source.format.clone();
@@ -144,9 +188,9 @@ fn settle(
     };
     let (whole, single): (Vec<Score>, Vec<Score>) =
         std::mem::take(&mut trace.scores).into_iter().partition(is_root);
-    let node_of: HashMap<&str, usize> = answers
+    let node_of: HashMap<&str, usize> = messages
         .iter()
-        .filter_map(|said| Some((trace.spans.get(said.span)?.id.as_str(), said.node)))
+        .filter_map(|(span, node)| Some((trace.spans.get(*span)?.id.as_str(), *node)))
         .collect();
     let labels = scores::labels(&format, &single, &node_of);
     if labels.len() < single.len() {

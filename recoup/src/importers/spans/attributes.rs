@@ -6,19 +6,23 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::span::made;
+use super::otlp_value::meaning;
 use crate::importers::RecordError;
 use crate::importers::object::Object;
 use crate::importers::value::{elements, is_array, is_object, text, value, write_object};
 use crate::json::Json;
 
 /// Nesting of a value that is followed; below it the source's own text stands.
-const DEPTH_MAX: usize = 32;
+pub(super) const DEPTH_MAX: usize = 32;
 /// Names that flattening makes of one span at most.
 const NAMES_MAX: usize = 100_000;
 
 /// Bytes of a name below which nothing more is flattened: every leaf repeats the names above it.
 const NAME_BYTES_MAX: usize = 1024;
+
+/// Attributes whose values are JSON of others': a table's cell may hold them without their string.
+const WHOLE: [&str; 5] =
+    ["input.value", "output.value", "llm.invocation_parameters", "tool.parameters", "metadata"];
 
 /// Attributes by name.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +65,7 @@ impl<'a> Attributes<'a> {
 
     fn flatten(&mut self, name: String, raw: &'a RawValue, depth: usize) {
         let is_full = depth >= DEPTH_MAX || self.0.len() > NAMES_MAX || name.len() > NAME_BYTES_MAX;
+        let is_full = is_full || WHOLE.contains(&&*name);
         let inner: Option<Vec<(String, &'a RawValue)>> = if is_full {
             None
         } else if is_object(raw) {
@@ -84,6 +89,27 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    /// Flattens lists whose elements are objects within strings, as Arize's exports have them.
+    pub(super) fn unpack(&mut self, names: &[&str]) {
+        for name in names {
+            let elements = self.0.get(*name).and_then(|raw| elements(raw)).unwrap_or_default();
+            let objects = elements.into_iter().map(|raw| text(raw).filter(|text| text.starts_with('{')));
+            let Some(objects) = objects.collect::<Option<Vec<_>>>().filter(|objects| !objects.is_empty())
+            else {
+                continue;
+            };
+            let mut flat = Self::default();
+            for (index, object) in objects.iter().enumerate() {
+                let Ok(object) = serde_json::from_str::<Object<'_>>(object) else { continue };
+                for (key, raw) in Attributes::flattened(object).0 {
+                    flat.insert(format!("{name}.{index}.{key}"), Cow::Owned(raw.into_owned()));
+                }
+            }
+            self.0.remove(*name);
+            self.absorb(flat);
+        }
+    }
+
     /// True where an attribute is there.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
@@ -99,6 +125,15 @@ impl<'a> Attributes<'a> {
     /// Adds an attribute.
     pub(super) fn insert(&mut self, name: String, raw: Cow<'a, RawValue>) {
         self.0.insert(Cow::Owned(name), raw);
+    }
+
+    /// Adds an attribute in place of one of its name; `null` says nothing.
+    pub(super) fn put(&mut self, name: Cow<'a, str>, raw: Cow<'a, RawValue>) {
+        if raw.get() == "null" {
+            self.0.remove(&name);
+        } else {
+            self.0.insert(name, raw);
+        }
     }
 
     /// Takes an attribute that says something.
@@ -184,64 +219,17 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// A value of OTLP as the JSON it means.
-pub(super) fn any_value(raw: &RawValue) -> Option<Cow<'_, RawValue>> {
-    meaning(Object::of(raw)?, 0)
-}
-
-/// What the one member of a value says, which names its kind.
-fn meaning(mut kinds: Object<'_>, depth: usize) -> Option<Cow<'_, RawValue>> {
-    if let Some(plain) =
-        ["stringValue", "boolValue", "doubleValue", "bytesValue"].iter().find_map(|key| kinds.take(key))
-    {
-        return Some(Cow::Borrowed(plain));
-    }
-    if let Some(number) = kinds.take("intValue") {
-        // Protobuf's JSON writes 64-bit integers as strings.
-        return match text(number) {
-            Some(digits) => made(digits.parse::<i64>().ok()?.to_string()),
-            None => Some(Cow::Borrowed(number)),
-        };
-    }
-    let below = |raw| {
-        if depth >= DEPTH_MAX { Some(Cow::Borrowed(raw)) } else { meaning(Object::of(raw)?, depth + 1) }
-    };
-    if kinds.has("arrayValue") {
-        let values = kinds.object("arrayValue").list("values").unwrap_or_default();
-        let values: Vec<_> = values.into_iter().filter_map(below).collect();
-        let texts: Vec<&str> = values.iter().map(|raw| raw.get()).collect();
-        return made(format!("[{}]", texts.join(",")));
-    }
-    if kinds.has("kvlistValue") {
-        let pairs = kinds.object("kvlistValue").list("values").unwrap_or_default();
-        let members = pairs.into_iter().filter_map(|raw| {
-            let mut pair = Object::of(raw)?;
-            Some((pair.text("key")?, below(pair.take("value")?)?.get().to_owned()))
-        });
-        return made(write_object(members));
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::value::RawValue;
-
     use super::Attributes;
     use crate::importers::object::Object;
 
     #[test]
-    fn values_of_otlp_are_the_json_they_mean() {
-        let raw = RawValue::from_string(
-            r#"[{"key":"s","value":{"stringValue":"x"}},{"key":"i","value":{"intValue":"-7"}},
-                {"key":"l","value":{"arrayValue":{"values":[{"boolValue":true},{"doubleValue":0.5}]}}},
-                {"key":"o","value":{"kvlistValue":{"values":[{"key":"a","value":{"arrayValue":{}}}]}}},
-                {"key":"none","value":{}}]"#
-                .to_owned(),
-        )
-        .unwrap();
-        let attributes = Attributes::from_otlp(&raw).unwrap();
-        assert_eq!(attributes.to_object(), r#"{"i":-7,"l":[true,0.5],"o":{"a":[]},"s":"x"}"#);
+    fn lists_of_objects_within_strings_are_unpacked() {
+        let text = r#"{"m":["{\"a\":1,\"b\":{\"c\":2}}","{\"a\":3}"],"n":["x"]}"#;
+        let mut flat = Attributes::flattened(serde_json::from_str::<Object<'_>>(text).unwrap());
+        flat.unpack(&["m", "n", "none"]);
+        assert_eq!(flat.to_object(), r#"{"m.0.a":1,"m.0.b.c":2,"m.1.a":3,"n":["x"]}"#);
     }
 
     #[test]

@@ -2,21 +2,18 @@
 //! scores, as JSON, JSON lines, CSV or Parquet, in the names of the export or of the API; and a trace as the
 //! page of one gives it.
 
+mod observation;
+
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
+use self::observation::{OF_THE_STORE, observation};
 use super::attributes::Attributes;
-use super::genai::{NO_MESSAGE, plain};
-use super::span::{Kind, Score, Span, Trace, Value};
-use super::time::Time;
+use super::span::{Score, Trace, Value};
 use super::{Piece, Pieces, Spans};
 use crate::importers::object::Object;
-use crate::importers::openai_chat::tools;
-use crate::importers::value::{elements, is_object, text, value};
+use crate::importers::value::{elements, is_object};
 use crate::importers::{Outline, Probe, RawRecord, RecordError};
 use crate::json::Json;
-use crate::trajectory::Usage;
 
 /// Langfuse's exports.
 pub(in crate::importers) struct Langfuse;
@@ -33,7 +30,7 @@ const ROWS: [&[&str]; 3] = [
 
 fn is_row(record: &Outline) -> bool {
     let Outline::Object(members) = record else { return false };
-    let names: Vec<String> = members.iter().map(|(name, _)| snake(name)).collect();
+    let names: Vec<Cow<'_, str>> = members.iter().map(|(name, _)| snake(name)).collect();
     ROWS.iter().any(|row| row.iter().all(|wanted| names.iter().any(|name| name == wanted)))
 }
 
@@ -50,7 +47,10 @@ fn is_page(record: &Outline) -> bool {
 }
 
 /// A name of the API (`traceId`) as the export spells it (`trace_id`).
-fn snake(name: &str) -> String {
+fn snake(name: &str) -> Cow<'_, str> {
+    if !name.bytes().any(|letter| letter.is_ascii_uppercase()) {
+        return Cow::Borrowed(name);
+    }
     let mut out = String::with_capacity(name.len() + 4);
     for letter in name.chars() {
         if letter.is_ascii_uppercase() {
@@ -58,7 +58,7 @@ fn snake(name: &str) -> String {
         }
         out.push(letter.to_ascii_lowercase());
     }
-    out
+    Cow::Owned(out)
 }
 
 impl Spans for Langfuse {
@@ -75,8 +75,22 @@ impl Spans for Langfuse {
     }
 
     fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
-        let whole: &RawValue = record.parse()?;
-        find(whole, false, pieces)
+        let row: Object<'r> = record.parse()?;
+        let Some(page) = row.get("data").and_then(elements) else {
+            note(row, record.text()?, pieces);
+            return Ok(());
+        };
+        for raw in page {
+            match Object::parse(raw, "data[]") {
+                Ok(row) => note(row, raw.get(), pieces),
+                // Anything else may be mended by rewriting the record.
+                Err(error) if error.code == "wrong-type" => {
+                    pieces.lost.push(("data[]".to_owned(), "no row"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn read<'r>(&self, piece: Object<'r>, trace: &mut Trace<'r>) -> Result<(), RecordError> {
@@ -84,30 +98,16 @@ impl Spans for Langfuse {
     }
 }
 
-/// Notes a row, or the rows of a page; a page holds no other pages, and a bad row of it costs only itself.
-fn find<'r>(whole: &'r RawValue, in_page: bool, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
-    let mut row = Object::parse(whole, "row")?;
-    if !in_page && let Some(page) = row.get("data").and_then(elements) {
-        for row in page {
-            match find(row, true, pieces) {
-                // Anything else may be mended by rewriting the record.
-                Err(error) if error.code == "wrong-type" => {
-                    pieces.lost.push(("data[]".to_owned(), "no row"));
-                }
-                read => read?,
-            }
-        }
-        return Ok(());
-    }
+/// Notes a row.
+fn note<'r>(mut row: Object<'r>, body: &'r str, pieces: &mut Pieces<'r>) {
     let trace = row.object("trace");
     let id =
         ["trace_id", "traceId", "id"].iter().find_map(|key| row.id(key)).or_else(|| trace.clone().id("id"));
     let Some(run) = id.filter(|id| !id.is_empty()) else {
         pieces.lost.push(("trace_id".to_owned(), "a row of no trace"));
-        return Ok(());
+        return;
     };
-    pieces.pieces.push(Piece { run, body: whole, context: None });
-    Ok(())
+    pieces.pieces.push(Piece { run, body, context: None });
 }
 
 /// Reads a row, whatever it is of, `depth` rows below the record's own.
@@ -129,11 +129,18 @@ fn row<'a>(mut fields: Object<'a>, depth: usize, trace: &mut Trace<'a>) -> Resul
             row(Object::parse(raw, "row")?, depth + 1, trace)?;
         }
     }
+    let is_observation = !is_holder && ["start_time", "startTime"].iter().any(|key| fields.get(key).is_some());
     let mut columns = Attributes::default();
-    for (name, raw) in fields.members() {
-        columns.insert(snake(&name), Cow::Borrowed(raw));
+    for (name, raw) in fields.into_members() {
+        let name = match name {
+            Cow::Borrowed(name) => snake(name),
+            Cow::Owned(name) => Cow::Owned(snake(&name).into_owned()),
+        };
+        if !is_observation || OF_THE_STORE.binary_search(&&*name).is_err() {
+            columns.put(name, Cow::Borrowed(raw));
+        }
     }
-    if columns.has("start_time") && !is_holder {
+    if is_observation {
         observation(columns, trace)
     } else if columns.has("value") || columns.has("string_value") {
         score(columns, trace);
@@ -144,19 +151,6 @@ fn row<'a>(mut fields: Object<'a>, depth: usize, trace: &mut Trace<'a>) -> Resul
     }
 }
 
-/// What rows say of the trace they belong to, under the names of the run's own.
-const OF_TRACE: [(&str, &str); 9] = [
-    ("trace_name", "name"),
-    ("user_id", "user_id"),
-    ("session_id", "session_id"),
-    ("tags", "tags"),
-    ("trace_tags", "tags"),
-    ("environment", "environment"),
-    ("release", "release"),
-    ("version", "version"),
-    ("project_id", "project_id"),
-];
-
 /// A trace's own row.
 fn head(mut columns: Attributes<'_>, trace: &mut Trace<'_>) {
     // What the outermost observation says again.
@@ -165,149 +159,6 @@ fn head(mut columns: Attributes<'_>, trace: &mut Trace<'_>) {
     }
     for (key, value) in columns.rest() {
         trace.extra.entry(key).or_insert(value);
-    }
-}
-
-fn observation<'a>(mut columns: Attributes<'a>, trace: &mut Trace<'a>) -> Result<(), RecordError> {
-    for (column, name) in OF_TRACE {
-        if let Some(raw) = columns.take(column)
-            && !matches!(raw.get(), "[]" | "\"[]\"")
-        {
-            trace.extra.entry(name.to_owned()).or_insert_with(|| Json::from(&*raw));
-        }
-    }
-    // What other columns say already, or what says nothing of the run.
-    for key in [
-        "trace_id",
-        "tool_calls",
-        "tool_call_names",
-        "latency",
-        "created_at",
-        "updated_at",
-        "model_id",
-        "internal_model_id",
-        "input_price",
-        "output_price",
-        "total_price",
-        "bookmarked",
-        "public",
-        "prompt_tokens",
-        "completion_tokens",
-        "total_tokens",
-        "usage",
-        "unit",
-        "time_to_first_token",
-        "event_ts",
-        "is_deleted",
-        "calculated_input_cost",
-        "calculated_output_cost",
-    ] {
-        columns.take(key);
-    }
-    let mut span = Span {
-        id: columns.text("id").ok_or_else(|| crate::importers::object::missing("id"))?,
-        parent: columns.text("parent_observation_id"),
-        name: columns.text("name").unwrap_or_default(),
-        start: columns.text("start_time").as_deref().and_then(Time::parse),
-        end: columns.text("end_time").as_deref().and_then(Time::parse),
-        ..Span::default()
-    };
-    let kind = columns.text("type").unwrap_or_default();
-    span.kind = match kind.as_str() {
-        "GENERATION" => Kind::Model,
-        "AGENT" => Kind::Agent,
-        "TOOL" => Kind::Tool,
-        other => Kind::Other(other.to_lowercase()),
-    };
-    if span.kind == Kind::Agent {
-        span.agent = Some(span.name.clone()).filter(|name| !name.is_empty());
-    }
-    let level = columns.text("level");
-    let message = columns.text("status_message");
-    span.error =
-        (level.as_deref() == Some("ERROR")).then(|| message.clone().unwrap_or_else(|| NO_MESSAGE.to_owned()));
-    if let (None, Some(message)) = (&span.error, message) {
-        span.rest.insert("status_message".to_owned(), Json::string(&message));
-    }
-    if let Some(level) = level.filter(|level| !matches!(level.as_str(), "ERROR" | "DEFAULT")) {
-        span.rest.insert("level".to_owned(), Json::string(&level));
-    }
-    call(&mut columns, &mut span);
-    let (input, output) = (columns.take("input"), columns.take("output"));
-    if span.kind == Kind::Tool {
-        span.tool.name = Some(span.name.clone());
-        span.tool.arguments = input.as_deref().map(plain);
-        span.tool.result = output.as_deref().map(plain);
-    } else {
-        definitions(&mut columns, input.as_deref(), &mut span);
-        if input.as_deref().is_some_and(|raw| raw.get().contains("@@@langfuseMedia:")) {
-            trace.lose("media", "bytes that Langfuse holds, not the export");
-        }
-        (span.input, span.output) = (input, output);
-    }
-    span.rest.extend(columns.rest());
-    trace.spans.push(span);
-    Ok(())
-}
-
-/// Takes model, parameters, usage and cost.
-fn call(columns: &mut Attributes<'_>, span: &mut Span<'_>) {
-    span.call.model = columns.text("provided_model_name").or_else(|| columns.text("model"));
-    let parameters = columns.text("model_parameters").filter(|text| text != "{}");
-    span.call.parameters = parameters.map(|text| Json::from_foreign(&text));
-    let details = columns.text("usage_details").unwrap_or_default();
-    span.call.usage = serde_json::from_str::<Object<'_>>(&details).ok().and_then(usage);
-    let costs = columns.text("cost_details").unwrap_or_default();
-    let cost = columns.number("total_cost").or_else(|| columns.number("calculated_total_cost"));
-    let of_details = || serde_json::from_str::<Object<'_>>(&costs).ok()?.read::<f64>("total");
-    span.call.cost = cost.or_else(of_details).filter(|cost| *cost > 0.0 || span.call.model.is_some());
-}
-
-/// Langfuse counts each kind of token apart: what is cached is not in `input`, what is reasoning not in
-/// `output`.
-fn usage(details: Object<'_>) -> Option<Usage> {
-    let mut usage = Usage::default();
-    let mut said = false;
-    for (name, raw) in details.members() {
-        let count: Option<u64> = value(raw).or_else(|| text(raw)?.parse().ok());
-        let Some(count) = count else { continue };
-        if name == "total" {
-            continue;
-        }
-        said = true;
-        if name.contains("output") || name.contains("completion") {
-            usage.output = usage.output.saturating_add(count);
-            if name.contains("reasoning") {
-                usage.reasoning = usage.reasoning.saturating_add(count);
-            }
-        } else {
-            usage.input = usage.input.saturating_add(count);
-            if name.contains("cache_read") || name.contains("cached") {
-                usage.cached = usage.cached.saturating_add(count);
-            }
-        }
-    }
-    said.then_some(usage)
-}
-
-/// Tools that were offered: those of the input, else those that Langfuse found in it.
-fn definitions(columns: &mut Attributes<'_>, input: Option<&RawValue>, span: &mut Span<'_>) {
-    let found = columns.text("tool_definitions");
-    let source = input.map(plain);
-    let request = source.as_deref().and_then(|text| serde_json::from_str::<Object<'_>>(text).ok());
-    let given =
-        request.and_then(|request| tools(request.get("tools")?, "", &mut std::collections::BTreeSet::new()));
-    if let Some(given) = given {
-        span.tools = given;
-        return;
-    }
-    let found = found.as_deref().and_then(|text| serde_json::from_str::<Object<'_>>(text).ok());
-    for (name, raw) in found.map(Object::members).unwrap_or_default() {
-        let definition = plain(raw);
-        let mut fields = serde_json::from_str::<Object<'_>>(&definition).unwrap_or_default();
-        let parameters = fields.take("parameters").map(|raw| Json::from_foreign(&plain(raw)));
-        let description = fields.text("description").unwrap_or_default();
-        span.tools.push(crate::trajectory::Tool { name, description, parameters, read_only: None });
     }
 }
 

@@ -38,7 +38,7 @@ impl Spans for LangSmith {
         let body: &RawValue = record.parse()?;
         let mut row = Object::parse(body, "run")?;
         let run = row.id("trace_id").or_else(|| row.id("id")).ok_or_else(|| missing("trace_id"))?;
-        pieces.pieces.push(Piece { run, body, context: None });
+        pieces.pieces.push(Piece { run, body: body.get(), context: None });
         Ok(())
     }
 

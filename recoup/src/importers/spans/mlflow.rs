@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::attributes::Attributes;
 use super::genai::plain;
-use super::otlp::{events, place};
+use super::record::{events, place};
 use super::span::{Kind, Score, Span, Trace, Value, made};
 use super::{Piece, Pieces, Spans};
 use crate::importers::dialect::usage;
@@ -42,7 +42,7 @@ impl Spans for MlFlow {
         let mut info = Object::parse(body, "trace")?.object("info");
         let run = info.text("trace_id").or_else(|| info.text("request_id"));
         let run = run.ok_or_else(|| missing("info.trace_id"))?;
-        pieces.pieces.push(Piece { run, body, context: None });
+        pieces.pieces.push(Piece { run, body: body.get(), context: None });
         Ok(())
     }
 

@@ -8,9 +8,11 @@
 //! * A trace is a run. Model calls that stand alone in traces of their own are joined by their
 //!   conversation, where they name one.
 
+mod answers;
 mod assemble;
 mod attributes;
 mod conversation;
+mod cut_off;
 mod forest;
 mod genai;
 mod langfuse;
@@ -19,7 +21,13 @@ mod mlflow;
 mod openai_agents;
 mod openinference;
 mod otlp;
+mod otlp_value;
 mod protobuf;
+mod recognized;
+mod record;
+mod repeated;
+mod request;
+mod sameness;
 mod scores;
 mod span;
 mod staging;
@@ -31,6 +39,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+pub(crate) use self::assemble::message_of_span;
 pub(super) use self::langfuse::Langfuse;
 pub(super) use self::langsmith::LangSmith;
 pub(super) use self::mlflow::MlFlow;
@@ -38,15 +47,22 @@ pub(super) use self::openai_agents::OpenAiAgents;
 pub(super) use self::otlp::{OpenInference, OtelGenAi};
 use self::span::Trace;
 use self::staging::{Fragment, Staging, take_name};
-use super::object::Object;
+use super::object::{Object, missing};
 use super::slice::{RawRecord, RecordError, Records, in_order};
-use super::{Event, ImportError, Importer, Layout, Probe, Scoring, Sink, Source};
+use super::{Event, ImportError, Importer, Layout, Probe, Scoring, Sink, Source, each_file};
+use crate::trajectory::Trajectory;
+use crate::verdict::ReferenceLabel;
 use crate::warning::{ByteSpan, Loss, Quarantine};
 
 /// A format whose records hold pieces of runs. It is an importer by that.
 trait Spans: Sync {
     /// The importer's name.
     fn name(&self) -> &'static str;
+
+    /// See [`Importer::family`].
+    fn kin(&self) -> &'static str {
+        self.name()
+    }
 
     /// See [`Importer::recognizes`].
     fn phrase(&self) -> &'static str;
@@ -94,8 +110,8 @@ impl<T: Spans> Importer for T {
         import(self, &[source], sink)
     }
 
-    fn joins_files(&self) -> bool {
-        true
+    fn family(&self) -> Option<&str> {
+        Some(self.kin())
     }
 
     fn import_together(&self, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
@@ -115,7 +131,7 @@ struct Pieces<'r> {
 struct Piece<'r> {
     run: String,
     /// Bytes of the record: an object.
-    body: &'r RawValue,
+    body: &'r str,
     /// What the record says of it and others together, as JSON.
     context: Option<Arc<str>>,
 }
@@ -139,12 +155,7 @@ enum Found {
 fn import(format: &dyn Spans, sources: &[&Source], sink: &mut dyn Sink) -> Result<(), ImportError> {
     let Some(options) = sources.first().map(|source| source.options().clone()) else { return Ok(()) };
     let mut staging = Staging::new()?;
-    for source in sources {
-        match find(format, source, &mut staging, sink) {
-            Err(error) if sources.len() > 1 => sink.event(Event::Quarantine(unreadable(source, error)?))?,
-            found => found?,
-        }
-    }
+    each_file(sources, sink, |source, sink| find(format, source, &mut staging, sink))?;
     let mut runs = staging.finish()?;
     let read = |item: Result<RawRecord, Quarantine>, events: &mut Vec<Event>| match item {
         Err(quarantine) => events.push(Event::Quarantine(quarantine)),
@@ -183,16 +194,6 @@ fn find(
     Ok(())
 }
 
-/// The entry for a file that cannot be read.
-fn unreadable(source: &Source, error: ImportError) -> Result<Quarantine, ImportError> {
-    let (code, reason) = match error {
-        ImportError::Sink(error) => return Err(error.into()),
-        ImportError::Unreadable { code, reason, .. } => (code, reason),
-        ImportError::Io { source, .. } => ("unreadable", source.to_string()),
-    };
-    Ok(Quarantine { uri: source.uri().to_owned(), line: None, span: None, code: code.to_owned(), reason })
-}
-
 /// Finds the pieces of a record.
 fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, is_table: bool, found: &mut Vec<Found>) {
     let mut record = match item {
@@ -216,7 +217,7 @@ fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, is_table: bool
     let losses = pieces.lost.into_iter().map(|(field, reason)| Loss::new(format.name(), field, reason));
     found.extend(losses.map(|loss| Found::Other(Event::Loss(loss))));
     found.extend(pieces.pieces.into_iter().map(|piece| {
-        let text = piece.body.get();
+        let text = piece.body;
         let start = (text.as_ptr() as usize).saturating_sub(record.bytes.as_ptr() as usize) as u64;
         let span =
             ByteSpan { start: record.span.start + start, end: record.span.start + start + text.len() as u64 };
@@ -251,7 +252,8 @@ fn read_run(format: &dyn Spans, mut record: RawRecord, scoring: &Scoring, events
     // A `Vec` never fails to take an event.
     let _ = record.attempt(events, |record, sink| {
         let mut losses = BTreeSet::new();
-        let assembled = assemble::assemble(format.name(), trace, scoring, &mut losses);
+        let name_of_format = trace.format.unwrap_or(format.name());
+        let assembled = assemble::assemble(name_of_format, trace, scoring, &mut losses);
         for loss in losses {
             sink.loss(loss)?;
         }
@@ -260,6 +262,25 @@ fn read_run(format: &dyn Spans, mut record: RawRecord, scoring: &Scoring, events
         }
         Ok(())
     });
+}
+
+/// Puts a trace together that a record of another format holds: an object with `spans`, which may hold those
+/// beneath them. `None` where no message is recorded.
+///
+/// # Errors
+/// When it is no trace.
+pub(super) fn held(
+    trace: &RawValue,
+    scoring: &Scoring,
+    losses: &mut BTreeSet<Loss>,
+) -> Result<Option<(Trajectory, Vec<ReferenceLabel>)>, RecordError> {
+    let mut object = Object::parse(trace, "trace")?;
+    let mut read = Trace::default();
+    for raw in object.list("spans").ok_or_else(|| missing("trace.spans"))? {
+        record::read(Object::parse(raw, "trace.spans[]")?, &mut read)?;
+    }
+    let format = read.format.unwrap_or(record::CONVENTIONS);
+    Ok(assemble::assemble(format, read, scoring, losses))
 }
 
 #[cfg(test)]

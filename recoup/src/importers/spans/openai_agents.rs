@@ -48,7 +48,7 @@ impl Spans for OpenAiAgents {
                 pieces.lost.push(("trace_id".to_owned(), "an item of no trace"));
                 continue;
             };
-            pieces.pieces.push(Piece { run, body, context: None });
+            pieces.pieces.push(Piece { run, body: body.get(), context: None });
         }
         Ok(())
     }

@@ -41,8 +41,11 @@ pub(super) fn read<'a>(attributes: &mut Attributes<'a>, span: &mut Span<'a>, tra
         let whole = output.as_deref().is_some_and(|raw| raw.get().contains("reasoning_content"));
         span.output = if whole { output.or(said) } else { said.or(output) };
     }
-    for (_, annotation) in attributes.take_numbered("annotations.") {
-        score(annotation, span, trace);
+    for (_, mut annotation) in attributes.take_numbered("annotations.") {
+        let said = annotation.take_under("annotation.");
+        if let Some(name) = said.peek("name").map(Cow::into_owned) {
+            score(name, said, &span.id, trace);
+        }
     }
 }
 
@@ -96,7 +99,12 @@ fn run(
 ) {
     span.tool.name = attributes.text("tool.name").or_else(|| Some(span.name.clone()));
     span.tool.call_id = attributes.text("tool.id").or_else(|| attributes.text("tool_call.id"));
-    span.tool.arguments = attributes.text("tool.parameters").or_else(|| input.map(plain));
+    let given = attributes.take("tool.parameters").map(|raw| match Object::of(&raw) {
+        // A column of a data frame has the members of every tool.
+        Some(members) => write_object(members.members().into_iter().map(|(name, raw)| (name, raw.get()))),
+        None => plain(&raw),
+    });
+    span.tool.arguments = given.or_else(|| input.map(plain));
     span.tool.result = output.map(plain);
 }
 
@@ -148,7 +156,16 @@ fn part(mut flat: Attributes<'_>) -> String {
     let mut part = flat.take_under("message_content.");
     let kind = part.text("type").unwrap_or_else(|| "text".to_owned());
     let said = part.take("text").map(|text| text.get().to_owned());
-    let url = part.text("image.image.url").or_else(|| part.text("image.url"));
+    let mut url = part.text("image.image.url").or_else(|| part.text("image.url"));
+    if url.is_none()
+        && let Some(raw) = part.take("image")
+    {
+        let image = text(&raw).filter(|image| image.starts_with('{'));
+        url = image.and_then(|image| serde_json::from_str::<Object<'_>>(&image).ok()?.text("image.url"));
+        if url.is_none() {
+            part.insert("image".to_owned(), raw);
+        }
+    }
     let mut members: Vec<(&str, String)> = Vec::new();
     match (kind.as_str(), said, url) {
         (_, _, Some(url)) => {
@@ -170,18 +187,22 @@ fn part(mut flat: Attributes<'_>) -> String {
     write_object(members.into_iter().chain(rest))
 }
 
-/// An annotation of a span, as a score of it.
-fn score(mut annotation: Attributes<'_>, span: &Span<'_>, trace: &mut Trace<'_>) {
-    let native = Json::from_foreign(&annotation.to_object());
-    let mut annotation = annotation.take_under("annotation.");
-    let Some(name) = annotation.text("name") else { return };
-    let label = annotation.take("label");
-    let value = match (annotation.number("score"), label.as_deref().and_then(text).as_deref()) {
+/// Takes what an annotation says of a span, under the names that follow its own, as a score.
+pub(super) fn score(name: String, mut said: Attributes<'_>, span: &str, trace: &mut Trace<'_>) {
+    if !said.has("name")
+        && let Some(quoted) = made(Json::string(&name).as_str().to_owned())
+    {
+        said.insert("name".to_owned(), quoted);
+    }
+    let native = Json::from_foreign(&said.to_object());
+    let label = said.take("label");
+    let value = match (said.number("score"), label.as_deref().and_then(text).as_deref()) {
         (Some(number), _) => Value::Number(number),
         (None, Some("true" | "pass" | "passed")) => Value::Flag(true),
         (None, Some("false" | "fail" | "failed")) => Value::Flag(false),
+        (None, None) => return,
         _ => Value::Other,
     };
-    let reason = annotation.text("explanation");
-    trace.scores.push(Score { name, span: Some(span.id.clone()), value, reason, native });
+    let reason = said.text("explanation");
+    trace.scores.push(Score { name, span: Some(span.to_owned()), value, reason, native });
 }

@@ -106,6 +106,8 @@ pub(super) struct Said<'a> {
 /// Everything that a run's pieces say.
 #[derive(Debug, Default)]
 pub(super) struct Trace<'a> {
+    /// The format, where it is not that of the importer.
+    pub(super) format: Option<&'static str>,
     pub(super) spans: Vec<Span<'a>>,
     pub(super) scores: Vec<Score>,
     /// What the right answer is, by the name of who says it.

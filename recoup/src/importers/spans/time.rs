@@ -24,6 +24,12 @@ impl Time {
         Some(Self { nanos: parse(text.trim())?, text: text.to_owned() })
     }
 
+    /// What comes so long after it: `PT2M8.9S` in its variants, or a number of nanoseconds.
+    pub(super) fn after(&self, took: &str) -> Option<Self> {
+        let nanos = took.parse().ok().or_else(|| duration(took))?;
+        Self::from_nanos(self.nanos.checked_add(nanos)?)
+    }
+
     /// As the source writes it.
     pub(super) fn as_str(&self) -> &str {
         &self.text
@@ -70,6 +76,31 @@ fn parse(text: &str) -> Option<i128> {
     Some(i128::from(seconds) * NANOS_PER_SECOND + nanos)
 }
 
+/// Nanoseconds of a duration as ISO 8601 writes it, in days and shorter units.
+fn duration(text: &str) -> Option<i128> {
+    let mut rest = text.strip_prefix('P')?;
+    let (mut nanos, mut is_time) = (0_i128, false);
+    while !rest.is_empty() {
+        if let Some(time) = rest.strip_prefix('T') {
+            (rest, is_time) = (time, true);
+            continue;
+        }
+        let digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+        let (number, unit) = rest.split_at(digits);
+        let seconds: f64 = match unit.as_bytes().first()? {
+            b'D' if !is_time => 86_400.0,
+            b'H' if is_time => 3600.0,
+            b'M' if is_time => 60.0,
+            b'S' if is_time => 1.0,
+            _ => return None,
+        };
+        let number: f64 = number.parse().ok()?;
+        nanos = nanos.checked_add((number * seconds * 1e9) as i128)?;
+        rest = unit.get(1..)?;
+    }
+    Some(nanos)
+}
+
 fn rfc3339(nanos: i128) -> String {
     let seconds = nanos.div_euclid(NANOS_PER_SECOND) as i64;
     let (days, of_day) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
@@ -96,6 +127,27 @@ mod tests {
             assert_eq!(Time::parse(text), Some(time));
         }
         assert_eq!(Time::from_nanos(0), None);
+    }
+
+    #[test]
+    fn a_duration_leads_from_start_to_end() {
+        let start = Time::parse("2026-03-01T10:00:00Z").unwrap();
+        let ends = ["PT1.5S", "P1DT2M", "250000000", "PT", "1.5", "PT5", "P5M", "PTxS", "PTüS"]
+            .map(|took| start.after(took).map_or("none".to_owned(), |end| end.as_str().to_owned()));
+        assert_eq!(
+            ends,
+            [
+                "2026-03-01T10:00:01.5Z",
+                "2026-03-02T10:02:00Z",
+                "2026-03-01T10:00:00.25Z",
+                "2026-03-01T10:00:00Z",
+                "none",
+                "none",
+                "none",
+                "none",
+                "none"
+            ]
+        );
     }
 
     #[test]

@@ -15,18 +15,24 @@ struct CallAt {
     part: usize,
 }
 
-/// Matches the tools' spans of a trace to the calls of its run, in order of time.
-pub(super) fn pair(run: &mut Trajectory, trace: &mut Trace<'_>, places: &[Place]) {
+/// Matches the tools' spans of a trace to the calls of its run, in order of time; returns the spans whose
+/// results are messages, with these.
+pub(super) fn pair(run: &mut Trajectory, trace: &mut Trace<'_>, places: &[Place]) -> Vec<(usize, usize)> {
     let mut open = Open::of(run);
     let mut below = Below::of(run);
     let mut lost: Vec<(String, &'static str)> = Vec::new();
-    for (span, place) in trace.spans.iter().zip(places) {
+    let mut results = Vec::new();
+    for (index, (span, place)) in trace.spans.iter().zip(places).enumerate() {
         // A tool whose span holds another tool's of the same name was recorded by two instruments.
         if span.kind != Kind::Tool || repeats(span, place, &trace.spans) {
             continue;
         }
         match open.take(run, span) {
-            Some(call) => answer(run, &mut below, call, span, &mut lost),
+            Some(call) => {
+                let result = answer(run, &mut below, call, span, &mut lost);
+                // Where nothing answers it, the call is what the span is about.
+                results.push((index, result.unwrap_or(call.node)));
+            }
             None => lost.push(("span.tool".to_owned(), "a tool's run that no recorded call asked for")),
         }
     }
@@ -34,6 +40,7 @@ pub(super) fn pair(run: &mut Trajectory, trace: &mut Trace<'_>, places: &[Place]
         lost.push(("tool_result".to_owned(), "a call without a recorded result"));
     }
     trace.lost.extend(lost);
+    results
 }
 
 fn repeats(span: &Span<'_>, place: &Place, spans: &[Span<'_>]) -> bool {
@@ -103,17 +110,18 @@ impl Open {
     }
 }
 
-/// Gives a call's result what its span says, or adds the result that only the span holds.
+/// Gives a call's result what its span says, or adds the result that only the span holds; returns its
+/// message.
 fn answer(
     run: &mut Trajectory,
     below: &mut Below,
     call: CallAt,
     span: &Span<'_>,
     lost: &mut Vec<(String, &'static str)>,
-) {
+) -> Option<usize> {
     let Some(Part::ToolCall(asked)) = run.nodes.get(call.node).and_then(|node| node.parts.get(call.part))
     else {
-        return;
+        return None;
     };
     let (call_id, name) = (asked.call_id.clone(), asked.name.clone());
     // How many calls before it in its message go without an id, for results that have none.
@@ -122,7 +130,7 @@ fn answer(
     });
     let time = span.end.as_ref().or(span.start.as_ref()).map(|time| time.as_str().to_owned());
     let extra = Json::from_serialize(&span.rest).ok().filter(|_| !span.rest.is_empty());
-    let mut found = false;
+    let mut found = None;
     for position in below.results(call.node) {
         let Some(node) = run.nodes.get_mut(position) else { continue };
         let mut skip = before;
@@ -140,7 +148,7 @@ fn answer(
             if !own {
                 continue;
             }
-            found = true;
+            found = found.or(Some(position));
             if span.error.is_some() {
                 result.is_error = Some(true);
             }
@@ -151,14 +159,14 @@ fn answer(
             node.occurrence.extra = node.occurrence.extra.take().or_else(|| extra.clone());
         }
     }
-    if found {
-        return;
+    if found.is_some() {
+        return found;
     }
-    let Some(said) = span.tool.result.clone().or_else(|| span.error.clone()) else { return };
+    let said = span.tool.result.clone().or_else(|| span.error.clone())?;
     let at = below.results(call.node).last().copied().unwrap_or(call.node);
     if !below.is_end(at) {
         lost.push(("span.tool.result".to_owned(), "the request that follows does not hold the result"));
-        return;
+        return None;
     }
     let mut result = Part::text_result(call_id, said);
     if let Part::ToolResult(ToolResult { is_error, .. }) = &mut result {
@@ -168,8 +176,8 @@ fn answer(
     node.parent = Some(at);
     node.occurrence.at = time;
     node.occurrence.extra = extra;
-    run.push_under(node);
     below.add(at);
+    Some(run.push_under(node))
 }
 
 /// What follows each message.

@@ -2,6 +2,7 @@
 
 use serde::de::IgnoredAny;
 
+use super::literal;
 use crate::canonical::write_string;
 use crate::importers::slice::rewrite_json;
 
@@ -13,14 +14,19 @@ pub(super) fn write_text(out: &mut String, text: &str) {
     if is_nested(text) { out.push_str(text.trim()) } else { write_string(out, text) }
 }
 
-/// Appends a cell without a type: what is JSON as it is, nothing as null, anything else as a string.
+/// Appends a cell without a type: what is JSON as it is, a list or dictionary of Python's as JSON, nothing as
+/// null, anything else as a string.
 pub(super) fn write_untyped(out: &mut String, text: &str) {
     match text {
         "" => out.push_str("null"),
         "true" | "True" | "TRUE" => out.push_str("true"),
         "false" | "False" | "FALSE" => out.push_str("false"),
         _ if is_number(text) => out.push_str(text),
-        _ => write_text(out, text),
+        _ if is_nested(text) => out.push_str(text.trim()),
+        _ => match literal::json_of(text) {
+            Some(json) => out.push_str(&json),
+            None => write_string(out, text),
+        },
     }
 }
 
@@ -61,6 +67,7 @@ mod tests {
             (r#"[{"a": NaN}]"#, r#"[{"a": NaN}]"#),
             ("[1, 2", r#""[1, 2""#),
             ("[Errno 2]", r#""[Errno 2]""#),
+            ("[{'a': None}]", r#"[{"a":null}]"#),
             ("a\nb", r#""a\nb""#),
         ] {
             assert_eq!(untyped(text), json);

@@ -3,13 +3,15 @@
 //! An importer that reads rows of JSON reads tables too ([`crate::importers::Layout::Table`]). What a
 //! column's type does not say, its text does: a cell of text that is a JSON object or array stands in the
 //! row as that value, for tables have no other way to nest. CSV has no types at all, so there a cell
-//! that is a number or a truth value is one, and an empty cell is absent.
+//! that is a number or a truth value is one, a list or dictionary as Python prints it is one, and an empty
+//! cell is absent.
 //!
 //! A row has no bytes of its own in a Parquet file, so its number stands where others have a range, and
 //! its hash is that of the row as JSON; CSV rows have their range and that hash.
 
 mod cell;
 mod csv;
+mod literal;
 #[cfg(feature = "parquet")]
 mod parquet;
 

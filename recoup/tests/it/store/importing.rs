@@ -1,14 +1,17 @@
 //! Import: once each, revisions beside each other, nothing lost.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
 
 use recoup::id::Hash;
-use recoup::importers::{Event, LooseLabel, Sink as _};
+use recoup::importers::{Event, LooseLabel, Sink as _, detect, sources_from_paths};
 use recoup::json::Json;
 use recoup::store::{Filter, Page, Store, StoreError};
 use recoup::task::Task;
 use recoup::trajectory::{Leaf, Media, NativeId, Node, Outcome, Part, Role, Sealed, Trajectory};
 use recoup::verdict::{Content, ReferenceLabel};
+use serde_json::json;
 
 use super::{NOW, assert_clean, draft, import, project, put, rows, run, sealed};
 
@@ -261,4 +264,51 @@ fn equal_content_under_two_ids_is_two_runs() {
     let second = record.seal(&NativeId::Record { ordinal: 0 }, Vec::new()).unwrap();
     assert_eq!(import(&mut store, [first, second]).counts.new, 2);
     assert_eq!(store.stats().unwrap().stored_nodes, 2);
+}
+
+/// A label file of TRAIL names a trace and spans of it; the trace comes with a file of its own.
+#[test]
+fn a_label_of_a_span_finds_its_message() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/importers/openinference");
+    let dir = tempfile::tempdir().unwrap();
+    let error = |location: &str| json!({ "category": "Goal Deviation", "location": location, "evidence": "", "description": "d", "impact": "LOW" });
+    // The agent's, the second model call's, the failed tool's, and one that the trace does not have.
+    let spans = ["b000000000000001", "b000000000000005", "b000000000000004", "ffffffffffffffff"];
+    let labels = json!({ "errors": spans.map(error), "scores": [] });
+    for run in ["5c21c0de000000000000000000000002", "elsewhere"] {
+        std::fs::write(dir.path().join(format!("{run}.json")), labels.to_string()).unwrap();
+    }
+    let read = |store: &mut Store, path: &Path| {
+        let (sources, _) = sources_from_paths(&[path.to_string_lossy().into_owned()], &Arc::default());
+        let mut import = store.import(NOW).unwrap();
+        for source in &sources {
+            detect(source).unwrap().unwrap().import(source, &mut import).unwrap();
+        }
+        import.finish().unwrap()
+    };
+    for trace in ["scripted-run/input.jsonl", "span-tree/input.json"] {
+        let (_dir, mut store) = project();
+        assert_eq!(read(&mut store, dir.path()).labels, 8);
+        assert_eq!(store.names_without_run(1).unwrap(), ["5c21c0de000000000000000000000002"]);
+        assert_eq!(store.labels_without_run().unwrap(), 2);
+        let summary = read(&mut store, &folder.join(trace));
+        assert_eq!(store.names_without_run(9).unwrap(), ["elsewhere"]);
+        let lost: Vec<&str> = summary.losses.keys().map(|loss| loss.field.as_str()).collect();
+        assert!(lost.contains(&"location"), "{lost:?}");
+        let id = store.list(&Filter::default(), Page::ALL).unwrap()[0].id;
+        let run = store.load(id).unwrap();
+        let found = store.verdicts(id).unwrap().into_iter().filter_map(|verdict| match verdict.content {
+            Content::ReferenceLabel(label) => Some((
+                label.native.to_value()["location"].as_str().unwrap().to_owned(),
+                label.node.map(|node| run.nodes[node].agent.clone()),
+            )),
+            _ => None,
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort();
+        let agents = ["travel-desk", "find_trains", "travel-desk"].map(|agent| Some(agent.to_owned()));
+        let wanted = [spans[0], spans[2], spans[1]].map(str::to_owned).into_iter().zip(agents);
+        let wanted: Vec<_> = wanted.chain([(spans[3].to_owned(), None)]).collect();
+        assert_eq!(found, wanted, "{trace}");
+    }
 }
