@@ -184,6 +184,7 @@ impl Input {
             project: &settings.project_name,
             settings: ContentSettings::of(&self.options, settings.views.clone()),
             out,
+            training: &[],
         }
     }
 
