@@ -13,6 +13,9 @@ PEERS_PROXY := $(CACHE)/peers-proxy
 PEERS_LITELLM := $(CACHE)/peers-litellm
 # torch and trl: gigabytes.
 PEERS_TRAINERS := $(CACHE)/peers-trainers
+# LLaMA-Factory and axolotl ask for versions that exclude each other's and TRL's; their torch is the trainers'.
+PEERS_LLAMAFACTORY := $(CACHE)/peers-llamafactory
+PEERS_AXOLOTL := $(CACHE)/peers-axolotl
 # llama.cpp's server and a small model.
 PEERS_MODELS := $(CACHE)/peers-models
 # scipy and statsmodels, for golden values.
@@ -98,15 +101,19 @@ test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEE
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers \
 		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py --ignore peers/test_models.py \
-		--ignore peers/test_trainers.py --ignore peers/test_trl.py --ignore peers/test_proxy.py
+		--ignore peers/test_trainers.py --ignore peers/test_trl.py --ignore peers/test_proxy.py \
+		--ignore peers/test_llamafactory.py --ignore peers/test_axolotl.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_PROXY)/bin/python -m pytest -q peers/test_proxy.py
 
-# Rows in chat templates of transformers, and TRL's trainers on them, two steps each on a tiny random model.
-test-trainers: $(PEERS_TRAINERS)/ready
+# Rows in chat templates of transformers, and TRL's trainers on them, two steps each on a tiny random model; the data code
+# of LLaMA-Factory and axolotl, to the labels that their trainers get.
+test-trainers: $(PEERS_TRAINERS)/ready $(PEERS_LLAMAFACTORY)/ready $(PEERS_AXOLOTL)/ready
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_TRAINERS)/bin/python -m pytest -q peers/test_trl.py peers/test_trainers.py
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_LLAMAFACTORY)/bin/python -m pytest -q peers/test_llamafactory.py
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_AXOLOTL)/bin/python -m pytest -q peers/test_axolotl.py
 
 # A real model behind llama.cpp's server: questions, caps, schemas, a judge whose answers go through the gates.
 # The package with the weights asks for more than its weights.
@@ -135,6 +142,17 @@ $(PEERS_TRAINERS)/ready: peers/requirements-trainers.txt
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/pip install --quiet --retries 0 --index-url https://download.pytorch.org/whl/cpu torch || true
 	$(@D)/bin/pip install --quiet --no-compile -r $<
+	touch $@
+
+$(PEERS_LLAMAFACTORY)/ready: WITHOUT_DEPENDENCIES = llamafactory==0.9.5 torchaudio
+$(PEERS_AXOLOTL)/ready: WITHOUT_DEPENDENCIES = axolotl==0.21.0
+$(PEERS_LLAMAFACTORY)/ready: peers/requirements-llamafactory.txt $(PEERS_TRAINERS)/ready
+$(PEERS_AXOLOTL)/ready: peers/requirements-axolotl.txt $(PEERS_TRAINERS)/ready
+$(PEERS_LLAMAFACTORY)/ready $(PEERS_AXOLOTL)/ready:
+	$(PYTHON) -m venv --clear $(@D)
+	cd $(@D)/lib/python3*/site-packages && echo $(PEERS_TRAINERS)/lib/python3*/site-packages > trainers.pth
+	$(@D)/bin/pip install --quiet --no-compile -r $<
+	$(@D)/bin/pip install --quiet --no-compile --no-deps $(WITHOUT_DEPENDENCIES)
 	touch $@
 
 # Import beside a Python importer and a bare parse, environments beside TextWorld and BabyAI, interleaved
