@@ -144,6 +144,7 @@ impl ChatFormat {
         for messages in &conversations {
             match self.probe_one(messages) {
                 Ok(()) => is_rendered = true,
+                Err(error @ FormatError::Template(TemplateError::Endless)) => return Err(error),
                 Err(FormatError::Template(error)) => refused = refused.or(Some(error)),
                 Err(error) => return Err(error),
             }

@@ -26,7 +26,7 @@ const LIST_FUEL: u64 = 64;
 /// Items of such a list that cost one more.
 const LIST_ITEMS_PER_FUEL: u64 = 4;
 /// Bytes of the text of a list or dictionary that cost one.
-const TEXT_BYTES_PER_FUEL: u64 = 16;
+const TEXT_BYTES_PER_FUEL: u64 = 4;
 
 /// Variable of a rendering that holds the two marks of generated text; without it none are written.
 pub(super) const MARKS: &str = "recoup_marks";
