@@ -28,7 +28,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 FUZZ_SECONDS ?= 3600
 
 .PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers \
-	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-programs \
+	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-hindsight-peer bench-programs \
 	bench-proxy soak fuzz fuzz-formats setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
@@ -179,15 +179,20 @@ bench-templates: $(GOLDEN_TEMPLATES)/ready bench-programs
 		$(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja $(GOLDEN_TEMPLATES)/models/qwen3 $(RUNS)
 
 # The main job, near-duplicates and every format over 50,228 generated runs.
-bench-main-job: bench-programs
+bench-main-job: $(GOLDEN_TEMPLATES)/ready bench-programs
 	test -d $(CACHE)/bench/runs || python3 benches/make_runs.py $(CACHE)/bench/runs
 	python3 benches/main_job.py target/release/recoup $(CACHE)/bench/runs
 	python3 benches/near_duplicates.py target/release/examples/near_duplicates $(CACHE)/bench/runs
-	python3 benches/exports.py target/release/recoup
+	python3 benches/exports.py target/release/recoup --model $(GOLDEN_TEMPLATES)/models/qwen3 \
+		--template $(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja
 
 # Goals that failed runs achieved, found blind and checked by the environments.
 bench-hindsight: bench-programs
 	python3 benches/hindsight.py target/release/recoup --json benches/results/hindsight.json
+
+# The same runs through the public AgentHER: `make bench-hindsight-peer AGENTHER=folder/of/its/clone`.
+bench-hindsight-peer: $(PEERS)/ready bench-programs
+	$(PEERS)/bin/python benches/hindsight_peer.py target/release/recoup --package $(AGENTHER)
 
 # The proxy's throughput, added latency and memory, beside LiteLLM's, with clients and a scripted upstream in
 # one process.
