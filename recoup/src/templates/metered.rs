@@ -89,7 +89,9 @@ pub(super) fn meter(construct: &str, out: &mut String) {
             at = next;
         }
     }
-    chains.iter_mut().for_each(|chain| chain.end(&mut filters));
+    for chain in &mut chains {
+        chain.end(&mut filters);
+    }
     let mut copied = 0;
     for (end, filter) in filters {
         out.push_str(construct.get(copied..end).unwrap_or_default());
