@@ -61,7 +61,7 @@ pub(super) fn tokens(counts: &TokenCounts) -> String {
         percent(share)
     );
     if counts.windows > 0 {
-        said += &format!("; {} of longer examples", counted(counts.windows, "window", "windows"));
+        let _ = write!(said, "; {} of longer examples", counted(counts.windows, "window", "windows"));
     }
     said
 }

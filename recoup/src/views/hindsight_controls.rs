@@ -138,7 +138,9 @@ mod tests {
         fixture.run.finish(Outcome::from_flag(true, "resolved"));
         let of = |repeats| ViewInput { repeats, ..fixture.input() };
         let [example] = SuccessOnlySft.build(&of(Some(2.5))).unwrap().try_into().unwrap();
-        assert!(!example.segments.is_empty() && example.segments.iter().all(|segment| segment.weight == 2.5));
+        let weights: Vec<String> =
+            example.segments.iter().map(|segment| segment.weight.to_string()).collect();
+        assert!(!weights.is_empty() && weights.iter().all(|weight| weight == "2.5"), "{weights:?}");
         assert_eq!(SuccessOnlySft.build(&of(None)).unwrap_err().reason, "no-goal-in-hindsight-to-match");
     }
 }
