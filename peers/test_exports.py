@@ -126,7 +126,7 @@ def test_axolotl_finds_a_mask_on_every_answer(exported):
         if manifest["objective"] == "preference":
             assert row.keys() == {"messages", "chosen", "rejected"}
             continue
-        assert isinstance(json.loads(row["tools"]), list | None)
+        assert isinstance(json.loads(row["tools"]), list)
         learned = []
         for message in row["messages"]:
             for one in message.get("tool_calls", []):

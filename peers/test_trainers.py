@@ -5,13 +5,13 @@ import json
 import os
 
 import pytest
+from byte_tokens import byte_tokens
 from conftest import call
 
 torch = pytest.importorskip("torch")
 trl = pytest.importorskip("trl")
 transformers = pytest.importorskip("transformers")
 datasets = pytest.importorskip("datasets")
-tokenizers = pytest.importorskip("tokenizers")
 
 os.environ["WANDB_DISABLED"] = "true"
 
@@ -29,13 +29,8 @@ TEMPLATE = (
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    """Bytes as tokens, and one that ends an answer; saved as a model's folder: no download, nothing unknown."""
-    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: index for index, token in enumerate(["<pad>", "</assistant>", *alphabet])}
-    model = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocabulary, merges=[]))
-    model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    model.decoder = tokenizers.decoders.ByteLevel()
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=model, pad_token="<pad>", eos_token="</assistant>")
+    """Bytes as tokens, and one that ends an answer; saved as a model's folder."""
+    fast = byte_tokens("<pad>", "</assistant>", pad_token="<pad>", eos_token="</assistant>")
     fast.chat_template = TEMPLATE
     fast.folder = tmp_path_factory.mktemp("model")
     fast.save_pretrained(fast.folder)

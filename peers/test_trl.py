@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from byte_tokens import byte_tokens
 
 datasets = pytest.importorskip("datasets")
 transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
 
 # Reads what current templates read: content, reasoning, calls with arguments as an object, tools.
 TEMPLATE = (
@@ -53,11 +53,7 @@ def conversations(row):
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    """Bytes as tokens: no download, nothing unknown."""
-    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    model = tokenizers.Tokenizer(tokenizers.models.BPE(vocab={token: at for at, token in enumerate(alphabet)}, merges=[]))
-    model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=model)
+    fast = byte_tokens()
     fast.chat_template = TEMPLATE
     return fast
 

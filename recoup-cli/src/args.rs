@@ -30,7 +30,7 @@ pub(crate) use self::environments::{
 };
 pub(crate) use self::export::{DeduplicateChoice, ExportArgs, ReleaseArgs, SelectionArgs, ViewArgs};
 pub(crate) use self::import::{ImportArgs, OutcomeArgs, SplitArgs, SplitChoice};
-pub(crate) use self::models::{AskArgs, CONCURRENCY_MAX, JudgeArgs, ModelArgs, SpendArgs};
+pub(crate) use self::models::{AskArgs, CONCURRENCY_MAX, JudgeArgs, ModelArgs, ModelFilesArgs, SpendArgs};
 pub(crate) use self::proxy::{ProxyArgs, ProxyMode};
 pub(crate) use self::values::{Rate, parse_rate};
 
@@ -219,6 +219,8 @@ pub(crate) struct RunArgs {
     pub judge: JudgeArgs,
     #[command(flatten)]
     pub views: ViewArgs,
+    #[command(flatten, next_help_heading = "Model of the training files")]
+    pub model: ModelFilesArgs,
 }
 
 /// What to diagnose, and with whom.
@@ -441,6 +443,9 @@ pub(crate) struct RelabelArgs {
     /// Seed of the choice of runs that a goal must stand out among, where there are more than 1,000
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Let the judge that proposes quote facts first, one question more a run; a quote that does not stand in the run is dropped
+    #[arg(long)]
+    pub quote_facts: bool,
     #[command(flatten)]
     pub worlds: WorldArgs,
     #[command(flatten)]

@@ -160,6 +160,7 @@ pub fn import(paths: &[String], project: &Path, now: &str) -> Result<Imported, B
         project: "",
         settings: ContentSettings::of(&options, ViewSettings::default()),
         out: Path::new(""),
+        training: &[],
     };
     let mut store = Store::create_or_open(project)?;
     Ok(pipeline::import(&mut store, &sources, problems, &config, &mut ())?)

@@ -56,7 +56,7 @@ pub use self::selection::{Deduplicate, LeftOut, Selection};
 pub use self::settings::ContentSettings;
 pub use self::summary::{FormatSummary, Summary, summarize};
 pub use self::worlds::Opener;
-use crate::exporters::ExportError;
+use crate::exporters::{ExportError, Training};
 use crate::importers::{Importer, SinkError, Source, SourceProblem};
 use crate::reporter::Reporter;
 use crate::store::{Store, StoreError};
@@ -81,6 +81,8 @@ pub struct PipelineConfig<'a> {
     pub settings: ContentSettings,
     /// Folder for the report and the training files.
     pub out: &'a Path,
+    /// The training files: [`training_files`], perhaps made for a model.
+    pub training: &'a [Training<'a>],
 }
 
 /// Judges that the main job asks.

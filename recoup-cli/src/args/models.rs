@@ -107,9 +107,9 @@ pub(crate) struct AskArgs {
     pub spend: SpendArgs,
 }
 
-/// The model that rows are made or proved for.
+/// The files of the model that rows are made or proved for.
 #[derive(Debug, Args)]
-pub(crate) struct ModelArgs {
+pub(crate) struct ModelFilesArgs {
     /// Folder of a model (tokenizer.json, tokenizer_config.json, chat_template.jinja): every row's mask is proved for it
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
@@ -122,22 +122,35 @@ pub(crate) struct ModelArgs {
     /// Date for templates that print one (`2026-11-29`)
     #[arg(long, value_name = "DATE", value_parser = parse_date)]
     pub date: Option<LocalTime>,
-    /// Most tokens of a row; longer runs are cut between turns [default: what the tokenizer says]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_tokens: Option<u32>,
     /// Refuse rows in which a token reaches over the edge of what is learned
     #[arg(long)]
     pub strict: bool,
+}
+
+/// The model that rows are made or proved for, and what is shown of them.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    #[command(flatten)]
+    pub files: ModelFilesArgs,
+    /// Most tokens of a row; longer runs are cut between turns [default: what the tokenizer says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_tokens: Option<u32>,
     /// Show the first rows of each file, with what is learned highlighted
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub preview: usize,
 }
 
+impl ModelFilesArgs {
+    /// Whether anything is said of a model.
+    pub(crate) fn is_used(&self) -> bool {
+        let Self { model, template, tokenizer, date, strict } = self;
+        [model, template, tokenizer].into_iter().any(Option::is_some) || date.is_some() || *strict
+    }
+}
+
 impl ModelArgs {
     /// Whether anything is said of a model.
     pub(crate) fn is_used(&self) -> bool {
-        let Self { model, template, tokenizer, date, max_tokens, strict, preview: _ } = self;
-        let files = [model, template, tokenizer].into_iter().any(Option::is_some);
-        files || date.is_some() || max_tokens.is_some() || *strict
+        self.files.is_used() || self.max_tokens.is_some()
     }
 }

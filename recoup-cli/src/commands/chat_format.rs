@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use recoup::templates::{ChatFormat, FormatError, FormatOptions, ModelFiles, TemplateError};
 
-use crate::args::ModelArgs;
+use crate::args::ModelFilesArgs;
 use crate::failure::Failure;
 
 /// Bytes of a model's file that are read; the largest tokenizers have a sixth of them.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Reads the files that the flags name.
-pub(super) fn read(flags: &ModelArgs) -> Result<ChatFormat, Failure> {
+/// Reads the files that the flags name; rows have at most so many tokens, or what the tokenizer says.
+pub(super) fn read(flags: &ModelFilesArgs, max_tokens: Option<u32>) -> Result<ChatFormat, Failure> {
     let of_model = |name: &str| flags.model.as_ref().map(|folder| folder.join(name));
     let beside_template = || flags.template.as_ref().map(|path| path.with_file_name("tokenizer.json"));
     let tokenizer = flags.tokenizer.clone().or_else(|| of_model("tokenizer.json")).or_else(beside_template);
@@ -40,7 +40,7 @@ pub(super) fn read(flags: &ModelArgs) -> Result<ChatFormat, Failure> {
     let options = FormatOptions {
         now: flags.date,
         variables: Vec::new(),
-        tokens_max: flags.max_tokens.map(|most| most as usize),
+        tokens_max: max_tokens.map(|most| most as usize),
         is_strict: flags.strict,
     };
     ChatFormat::new(&files, &options)

@@ -33,7 +33,8 @@ pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) 
             .hint("training rows leave redacted or not at all"));
     }
     let needs_a_model = flags.format == trl_tokenized::FORMAT || flags.model.is_used();
-    let model = needs_a_model.then(|| chat_format::read(&flags.model)).transpose()?.map(TrlTokenized::new);
+    let read = || chat_format::read(&flags.model.files, flags.model.max_tokens);
+    let model = needs_a_model.then(read).transpose()?.map(TrlTokenized::new);
     let store = project::open(settings)?;
     let ids = if words.is_empty() {
         let filter = Filter {
@@ -45,7 +46,11 @@ pub(crate) fn export(flags: &ExportArgs, settings: &Settings, printer: Printer) 
     } else {
         project::resolve(&store, &words)?
     };
-    let content = ContentSettings { selection: settings.selection(&flags.selection)?, ..settings.content() };
+    let content = ContentSettings {
+        selection: settings.selection(&flags.selection)?,
+        model: model.as_ref().map(|model| model.format().hash()),
+        ..settings.content()
+    };
     let job = Job { store: &store, flags, settings, content, printer };
     match (is_whole, views.is_empty()) {
         (true, true) => job.whole_runs(&ids),
@@ -159,16 +164,14 @@ fn training<'a>(
     flags: &ExportArgs,
 ) -> Result<Training<'a>, Failure> {
     let mut options = ExportOptions { resample: flags.resample, previews: flags.model.preview, prover: None };
-    let is_tokens = match flags.format.as_str() {
-        trl_tokenized::FORMAT => true,
-        "trl" => TrlTokenized::carries(view.objective()),
-        _ => false,
-    };
-    if let Some(model) = model.filter(|_| is_tokens) {
+    if let Some(model) = model.filter(|_| flags.format == trl_tokenized::FORMAT) {
         return Ok(Training { view, exporter: model, options });
     }
-    options.prover = model.map(|model| model as &dyn Prover);
     let exporter = exporter(&flags.format, view).ok_or_else(|| Failure::user("no such format"))?;
+    if let Some(model) = model.filter(|_| flags.format == "trl") {
+        return Ok(model.made_for(Training { view, exporter, options }));
+    }
+    options.prover = model.map(|model| model as &dyn Prover);
     Ok(Training { view, exporter, options })
 }
 

@@ -178,6 +178,7 @@ impl Input {
             project: &settings.project_name,
             settings: ContentSettings::of(&self.options, settings.views.clone()),
             out,
+            training: &[],
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use recoup::hindsight::RelabelConfig;
 use recoup::hindsight::relabeler::{Judges, TEMPERATURES};
 use recoup::id::TrajectoryId;
-use recoup::judges::JudgeConfig;
-use recoup::models::{AGAIN_BYTES, AskedModel, ChatModel, Estimate};
+use recoup::judges::{JudgeConfig, Room, Seat};
+use recoup::models::{AGAIN_BYTES, AskedModel, Estimate};
 use recoup::pipeline::{self, Asked, RelabelPlan, Relabeling, Verified};
 use recoup::store::Store;
 
@@ -35,7 +35,8 @@ pub(crate) fn relabel(flags: &RelabelArgs, settings: &Settings, printer: Printer
     let now = now();
     let opener = |name: &str| known.open(name);
     let members = models.as_ref().map(|models| models.asking.models()).unwrap_or_default();
-    let judges = |run: TrajectoryId| judges(members, &asked, run);
+    let rooms: Vec<Arc<Room>> = members.iter().map(|_| Arc::default()).collect();
+    let judges = |run: TrajectoryId| judges(members, &rooms, &asked, flags.quote_facts, run);
     let meter = || models.as_ref().map(Models::meter).unwrap_or_default();
     let plan = RelabelPlan {
         config: RelabelConfig { blind: flags.blind },
@@ -125,14 +126,28 @@ fn open(
     Ok(Some(models))
 }
 
-/// The models as one run asks them.
-fn judges<'m>(members: &'m [Arc<AskedModel>], asked: &JudgeArgs, run: TrajectoryId) -> Judges<'m> {
-    let about = |model: &Arc<AskedModel>| Box::new(model.about(STAGE, Some(run))) as Box<dyn ChatModel + 'm>;
+/// The models as one run asks them; `rooms` is what is known of how long a question each takes.
+fn judges<'m>(
+    members: &'m [Arc<AskedModel>],
+    rooms: &[Arc<Room>],
+    asked: &JudgeArgs,
+    quotes_facts: bool,
+    run: TrajectoryId,
+) -> Judges<'m> {
+    let default = JudgeConfig::default();
+    let config = JudgeConfig {
+        window_tokens: asked.window.unwrap_or(default.window_tokens),
+        answer_tokens: asked.max_answer.unwrap_or(default.answer_tokens),
+        ..default
+    };
+    let seat = |(model, room): (&'m Arc<AskedModel>, &Arc<Room>)| {
+        let config = JudgeConfig { price: model.price(), ..config };
+        Seat::new(Box::new(model.about(STAGE, Some(run))), config, Arc::clone(room))
+    };
     Judges {
-        relabeler: about(&members[0]),
-        judge: members.get(1).map(about),
-        window_tokens: asked.window.unwrap_or(JudgeConfig::default().window_tokens),
-        answer_tokens: asked.max_answer.unwrap_or(JudgeConfig::default().answer_tokens),
+        relabeler: seat((&members[0], &rooms[0])),
+        judge: members.get(1).zip(rooms.get(1)).map(seat),
+        quotes_facts,
     }
 }
 

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use recoup::artifact::Artifact;
+use recoup::exporters::Training;
+use recoup::exporters::trl_tokenized::TrlTokenized;
 use recoup::pipeline::{self, Consulted, JudgingPlan, Summary};
 use recoup::store::Store;
 use recoup::verdict::Party;
 
 use super::import::{Input, ended, say_imported, say_left_out, say_problems, say_waiting_labels};
 use super::panel::{self, Choice, Panel, no_judge};
-use super::{environment, project};
+use super::{chat_format, environment, project};
 use crate::Ended;
 use crate::args::RunArgs;
 use crate::clock::now;
@@ -26,6 +28,12 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     // Said before the work, not after it.
     pipeline::require_own(&settings.out)?;
     let selection = settings.selection(&flags.selection)?;
+    let read = || chat_format::read(&flags.model, None);
+    let model = flags.model.is_used().then(read).transpose()?.map(TrlTokenized::new);
+    let training: Vec<Training<'_>> = match &model {
+        Some(model) => pipeline::training_files().map(|training| model.made_for(training)).collect(),
+        None => pipeline::training_files().collect(),
+    };
     let mut store = project::create_or_open(settings)?;
     if settings.is_split_strict(&flags.split) {
         store.make_split_strict()?;
@@ -34,6 +42,8 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     let importers = input.importers();
     let mut config = input.config(&now, settings, &settings.out, &importers);
     config.settings.selection = selection;
+    config.settings.model = model.as_ref().map(|model| model.format().hash());
+    config.training = &training;
     let panel = Panel::open(&flags.judge, settings, &store, printer)?;
     let choice = Choice { resume: true, ..Choice::default() };
     let mut progress = printer.progress();
@@ -84,7 +94,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         printer.json(&Artifact::new(project::provenance(&store, &config.settings), summary));
     } else {
         say_imported(&summary, printer);
-        say_done(&summary, settings, printer);
+        say_done(&summary, settings, &training, printer);
     }
     say_problems(&imported, printer);
     input.say_unmatched(&imported, printer);
@@ -104,7 +114,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
     }
 }
 
-fn say_done(summary: &Summary, settings: &Settings, printer: Printer) {
+fn say_done(summary: &Summary, settings: &Settings, training: &[Training<'_>], printer: Printer) {
     let blame: Vec<String> = Party::ALL
         .iter()
         .filter_map(|party| {
@@ -131,12 +141,17 @@ fn say_done(summary: &Summary, settings: &Settings, printer: Printer) {
             runs(summary.relabeled as usize)
         ));
     }
-    let files: BTreeMap<String, String> = pipeline::training_files()
+    let files: BTreeMap<String, String> = training
+        .iter()
         .map(|training| (training.view.name().to_owned(), training.exporter.file(training.view.name())))
         .collect();
     for (view, rows) in &summary.exported {
         if let Some(file) = files.get(view) {
-            printer.line(format_args!("training file: {} ({rows} rows)", settings.out.join(file).display()));
+            let tokens = summary.tokens.get(view);
+            let tokens =
+                tokens.map(|counts| format!(", {} tokens, {} learned", counts.tokens, counts.trained_tokens));
+            let (path, tokens) = (settings.out.join(file), tokens.unwrap_or_default());
+            printer.line(format_args!("training file: {} ({rows} rows{tokens})", path.display()));
         }
     }
     if let Some(report) = &summary.report {

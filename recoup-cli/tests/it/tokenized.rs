@@ -186,3 +186,34 @@ fn a_token_over_an_edge_is_counted_or_refused() {
     let (rows, manifest) = exported(&bench, &["--strict"]);
     assert_eq!((rows.len(), &manifest["refused"]), (0, &json!({"token-over-an-edge": 1})));
 }
+
+#[test]
+fn the_main_job_makes_rows_for_a_model_and_counts_their_tokens() {
+    let bench = one();
+    let (rows, manifest) = exported(&bench, &[]);
+    let run = |more: &[&str]| bench.json(&[&["run", "runs.jsonl", "--json"], more].concat(), 0);
+    let plain = run(&[]);
+    assert_eq!(plain.get("tokens"), None);
+    let for_model = run(&["--model", "model"]);
+    assert_eq!(for_model["tokens"]["success_sft"], manifest["tokens"]);
+    let read = |name: &str| std::fs::read_to_string(bench.path("recoup-out").join(name)).unwrap();
+    let written: Vec<Value> =
+        read("success_sft.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows, written);
+    let tokens = manifest["tokens"]["tokens"].as_u64().unwrap();
+    for page in ["report.html", "report.md"] {
+        assert!(read(page).contains(&format!("{tokens} tokens, 11 of them learned")), "{}", read(page));
+    }
+    // Another call for the same model has nothing to write, one for none writes text again.
+    let before = std::fs::metadata(bench.path("recoup-out/success_sft.jsonl")).unwrap().modified().unwrap();
+    run(&["--model", "model"]);
+    let after = std::fs::metadata(bench.path("recoup-out/success_sft.jsonl")).unwrap().modified().unwrap();
+    assert_eq!(before, after);
+    run(&[]);
+    assert!(read("success_sft.jsonl").contains("\"messages\""));
+    bench.write("broken.jinja", "{% if %}");
+    let broken =
+        ["run", "runs.jsonl", "--project", "other", "--model", "model", "--template", "broken.jinja"];
+    assert_eq!(bench.output(&broken).status.code(), Some(2));
+    assert!(!bench.path("other").exists(), "said before the work");
+}

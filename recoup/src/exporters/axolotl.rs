@@ -2,14 +2,14 @@
 //!
 //! To imitate: `{"messages": […], "tools": "…"}`, where each message of the assistant has `train`, and content
 //! that is learned in part is a list of texts with a `train` each. Arguments are JSON text, which axolotl parses, so
-//! that no reader merges the arguments of different calls.
+//! that no reader merges the arguments of different calls. `tools` is the text of a list: axolotl refuses `null` there.
 //! To prefer: `{"messages": […], "chosen": {…}, "rejected": {…}}`; axolotl reads nothing but role and content there.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::chat::{chat_messages, chat_messages_with_text, shapes, tools_text};
+use super::chat::{chat_messages, chat_messages_with_text, shapes, tools};
 use super::learned::{Learned, learned};
 use super::shape::{Shape, key};
 use super::trl::with;
@@ -85,7 +85,8 @@ impl Exporter for Axolotl {
                 }
             }
         }
-        Ok(json!({"messages": messages, "tools": tools_text(example)}))
+        let tools = Value::Array(tools(example).unwrap_or_default()).to_string();
+        Ok(json!({"messages": messages, "tools": tools}))
     }
 
     fn pair(&self, chosen: &Example, rejected: &Example) -> Result<Value, Refusal> {

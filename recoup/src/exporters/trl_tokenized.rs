@@ -14,7 +14,7 @@ use super::shape::{Shape, key};
 use super::trl::one_row_a_step;
 use super::windows::windows;
 use super::writer::leftover;
-use super::{Built, Exporter, Prover, Refusal, TokenCounts};
+use super::{Built, ExportOptions, Exporter, Prover, Refusal, TokenCounts, Training};
 use crate::templates::{ChatFormat, Conversation, MaskedRow, Refused, RenderOptions, Target, mask};
 use crate::views::{Example, Objective};
 
@@ -41,6 +41,15 @@ impl TrlTokenized {
     /// out as text.
     pub fn carries(objective: Objective) -> bool {
         matches!(objective, Objective::TokenSum | Objective::MeanPerExample)
+    }
+
+    /// A training file for TRL as this model takes it: its tokens where they are a form for the view, else text
+    /// that is proved for it.
+    pub fn made_for<'a>(&'a self, training: Training<'a>) -> Training<'a> {
+        if Self::carries(training.view.objective()) {
+            return Training { exporter: self, ..training };
+        }
+        Training { options: ExportOptions { prover: Some(self), ..training.options }, ..training }
     }
 
     /// The model's chat format.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::episode::Episode;
+use super::episode::{Episode, Shown};
 use super::spans::scalars;
 use super::tokens::{offered, stem, tokens, words};
 use crate::trajectory::Citation;
@@ -15,6 +15,8 @@ use crate::trajectory::Citation;
 const FACTS_MAX: usize = 4_000;
 /// Longest text of one observation that is read, in bytes.
 const TEXT_MAX: usize = 64 << 10;
+/// Longest quote of a model, in bytes: a name or a short statement.
+const QUOTE_MAX: usize = 160;
 
 /// What kind of thing a fact states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub enum FactKind {
     Entity,
     /// A phrase that a template looked up.
     Phrase,
+    /// Words that a model quoted.
+    Quoted,
     /// A failure or an empty result.
     Limitation,
 }
@@ -140,14 +144,27 @@ impl<'e, 'a> Facts<'e, 'a> {
             return known;
         }
         let (_, shown) = self.episode.shown().find(|(at, _)| *at == exchange)?;
-        let (start, end) = find_whole(shown.text, phrase)?;
-        self.list.push(Fact {
-            kind: FactKind::Phrase,
-            exchange,
-            path: Vec::new(),
-            value: shown.text[start..end].to_owned(),
-            citation: shown.cite(start, end),
-        });
+        self.list.push(stated(FactKind::Phrase, exchange, shown, phrase)?);
+        Some(self.list.len() - 1)
+    }
+
+    /// The fact that a model quotes: a part of one line of prose, in a message that is named and reports no failure. `None`
+    /// where the words do not stand there.
+    pub(super) fn quote(&mut self, words: &str, is_named: impl Fn(usize) -> bool) -> Option<usize> {
+        if words.len() > QUOTE_MAX || words.contains('\n') || !words.contains(char::is_alphanumeric) {
+            return None;
+        }
+        let named = self.episode.shown().filter(|(_, shown)| is_named(shown.node) && !shown.failed);
+        // What stands in JSON has a label, and is a fact with it.
+        let mut prose = named.filter(|(_, shown)| scalars(shown.text).is_empty());
+        let fact = prose.find_map(|(at, shown)| stated(FactKind::Quoted, at, shown, words))?;
+        let is_known = |known: &Fact| {
+            known.exchange == fact.exchange && known.kind != FactKind::Limitation && known.value == fact.value
+        };
+        if let Some(known) = self.list.iter().position(is_known) {
+            return Some(known);
+        }
+        self.list.push(fact);
         Some(self.list.len() - 1)
     }
 
@@ -157,6 +174,13 @@ impl<'e, 'a> Facts<'e, 'a> {
             self.episode.shown().map(|(at, _)| at).filter(|at| at.is_none_or(|at| at <= last)).collect();
         shown.into_iter().rev().find_map(|at| self.cite(phrase, at))
     }
+}
+
+/// The fact that a phrase states where it stands in what an exchange showed.
+fn stated(kind: FactKind, exchange: Option<usize>, shown: &Shown<'_>, phrase: &str) -> Option<Fact> {
+    let (start, end) = find_whole(shown.text, phrase)?;
+    let value = shown.text[start..end].to_owned();
+    Some(Fact { kind, exchange, path: Vec::new(), value, citation: shown.cite(start, end) })
 }
 
 /// Where a phrase stands in a text with no letter or digit joined to it, case kept.
@@ -247,6 +271,15 @@ mod tests {
         let cited = facts.cite("weighs 3 kg", Some(1)).unwrap();
         assert_eq!(facts.get(cited).unwrap().citation.quote(&run), Ok("weighs 3 kg"));
         assert_eq!(facts.cite("eighs 3", Some(1)), None);
+        let node = facts.all().iter().find(|fact| fact.exchange == Some(1)).unwrap().citation.node;
+        let quoted = facts.quote("weighs 3 kg at most", |at| at == node).unwrap();
+        assert_eq!(facts.get(quoted).unwrap().kind, FactKind::Quoted);
+        assert_eq!(facts.quote("weighs 3 kg at most", |at| at == node), Some(quoted));
+        for (words, at) in
+            [("weighs 4 kg", node), ("weighs 3 kg", node + 1), ("not found", node + 2), ("#W1", node - 2)]
+        {
+            assert_eq!(facts.quote(words, |other| other == at), None, "{words}");
+        }
         assert_eq!(facts.cite_by("#W1", 2).and_then(|at| facts.get(at)).unwrap().exchange, Some(0));
     }
 }

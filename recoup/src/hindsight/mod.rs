@@ -18,6 +18,7 @@ mod check;
 pub mod corpus;
 mod echo;
 pub mod episode;
+mod extractor;
 pub mod facts;
 pub mod gates;
 pub mod judging;
@@ -30,4 +31,5 @@ mod tokens;
 
 pub use self::check::World;
 pub use self::echo::echoes;
+pub use self::extractor::Quotes;
 pub use self::relabel::{HINDSIGHT_VERSION, RelabelConfig, Relabeled, Subject, is_candidate, relabel};

@@ -6,6 +6,7 @@ use super::answer::{end_of_turn, final_answer};
 use super::check::World;
 use super::corpus::Corpus;
 use super::episode::Episode;
+use super::extractor::{self, Quotes};
 use super::facts::Facts;
 use super::gates::{Ground, refused};
 use super::judging::{admits, decide};
@@ -60,6 +61,8 @@ pub struct Relabeled {
     pub goals: Vec<Relabel>,
     /// Why the environment could not be asked, where the run names one that is here.
     pub unsupported: Option<String>,
+    /// What became of the facts that a model quoted.
+    pub quotes: Quotes,
     /// Why a model did not answer: nothing is decided about the run, and nothing of it is kept.
     pub undecided: Option<ModelError>,
 }
@@ -92,26 +95,37 @@ pub fn relabel(subject: Subject<'_>, config: RelabelConfig, judges: Option<&Judg
         }
     }
     let templates = templates::propose(&episode, &mut facts);
-    let facts = facts;
-    let ground =
-        Ground { episode: &episode, facts: &facts, corpus: subject.corpus, document: subject.document };
     let remembered = |goal: &Relabel| Some((plain(&goal.goal), goal.rejected.clone()?));
     let memory = subject.refused.iter().filter_map(remembered).collect();
-    let mut search = Search { ground: &ground, world, config, memory, goals: Vec::new() };
-    let found = |search: &mut Search<'_, '_>, proposals: Vec<Proposal>| {
-        proposals
-            .into_iter()
-            .take(PROPOSALS_MAX)
-            .any(|proposal| search.consider(&proposal, &mut |_| Ok(RULES)).is_ok())
+    let mut search = Search { world, config, memory, goals: Vec::new() };
+    let found = |search: &mut Search<'_>, ground: Ground<'_>, proposals: Vec<Proposal>| {
+        let mut proposals = proposals.iter().take(PROPOSALS_MAX);
+        proposals.any(|proposal| search.consider(proposal, &ground, &mut |_| Ok(RULES)).is_ok())
     };
-    let mut undecided = None;
-    if !found(&mut search, achieved) {
+    let (mut quotes, mut undecided) = (Quotes::default(), None);
+    if !found(&mut search, ground(&subject, &episode, &facts), achieved) {
         match judges {
-            Some(judges) => undecided = ask(&mut search, judges).err(),
-            None => drop(found(&mut search, templates)),
+            Some(judges) => {
+                let case = Case::new(subject.run, &[], false);
+                let asked =
+                    judges.quotes_facts.then(|| extractor::quote(&judges.relabeler, &case, &mut facts));
+                undecided = match asked.transpose() {
+                    Ok(quoted) => {
+                        quotes = quoted.unwrap_or_default();
+                        ask(&mut search, &ground(&subject, &episode, &facts), &case, judges).err()
+                    }
+                    Err(error) => Some(error),
+                };
+            }
+            None => drop(found(&mut search, ground(&subject, &episode, &facts), templates)),
         }
     }
-    Relabeled { goals: search.goals, unsupported, undecided }
+    Relabeled { goals: search.goals, unsupported, quotes, undecided }
+}
+
+/// What proposals about a run are held against.
+fn ground<'g>(subject: &Subject<'g>, episode: &'g Episode<'g>, facts: &'g Facts<'g, 'g>) -> Ground<'g> {
+    Ground { episode, facts, corpus: subject.corpus, document: subject.document }
 }
 
 /// What gates alone are worth.
@@ -126,12 +140,15 @@ struct Word {
 }
 
 /// Lets the models propose: until a goal stands, three times at most, or until one of them does not answer.
-fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<(), ModelError> {
-    let ground = search.ground;
-    let case = Case::new(ground.episode.run, &[], false);
+fn ask(
+    search: &mut Search<'_>,
+    ground: &Ground<'_>,
+    case: &Case<'_>,
+    judges: &Judges<'_>,
+) -> Result<(), ModelError> {
     let mut refused: Vec<RefusedGoal> = Vec::new();
     for attempt in 0..TEMPERATURES.len() {
-        let (proposal, opinion) = match judges.propose(&case, ground.facts, &refused, attempt)? {
+        let (proposal, opinion) = match judges.propose(case, ground.facts, &refused, attempt)? {
             Ok(answer) => answer,
             Err(reason) => {
                 refused.push(RefusedGoal { goal: String::new(), reason });
@@ -139,9 +156,9 @@ fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<(), ModelErro
             }
         };
         let mut failure = None;
-        let considered = search.consider(&proposal, &mut |proposal| {
+        let considered = search.consider(&proposal, ground, &mut |proposal| {
             let first = admits(Ok(&opinion)).map_err(|why| ("relabeler", why))?;
-            let Some(answer) = judges.check(&case, ground.facts, proposal) else {
+            let Some(answer) = judges.check(case, ground.facts, proposal) else {
                 return Ok(Word { evidence: Evidence::OneJudge, relabeler: first, judge: 0.0 });
             };
             let second = match &answer {
@@ -165,8 +182,7 @@ fn ask(search: &mut Search<'_, '_>, judges: &Judges<'_>) -> Result<(), ModelErro
 }
 
 /// What was looked at so far.
-struct Search<'g, 'w> {
-    ground: &'g Ground<'g>,
+struct Search<'w> {
     world: Option<World<'w>>,
     config: RelabelConfig,
     /// What was refused, by its plain words, and why.
@@ -177,9 +193,14 @@ struct Search<'g, 'w> {
 /// Whoever judges a proposal: its word, or the gate that refuses and why.
 type Judge<'j> = dyn FnMut(&Proposal) -> Result<Word, (&'static str, String)> + 'j;
 
-impl Search<'_, '_> {
+impl Search<'_> {
     /// Looks at a proposal; what was refused is not looked at again in the same words.
-    fn consider(&mut self, proposal: &Proposal, judge: &mut Judge<'_>) -> Result<(), GoalRefusal> {
+    fn consider(
+        &mut self,
+        proposal: &Proposal,
+        ground: &Ground<'_>,
+        judge: &mut Judge<'_>,
+    ) -> Result<(), GoalRefusal> {
         let words = plain(&proposal.goal);
         let known = self.memory.get(&words).cloned();
         if let Some(refusal) = &known
@@ -187,13 +208,13 @@ impl Search<'_, '_> {
         {
             return Err(refusal.clone());
         }
-        let mut goal = bare(proposal, self.ground, self.goals.len(), self.config);
+        let mut goal = bare(proposal, ground, self.goals.len(), self.config);
         // The environment scores every goal, and has its word in the decision unless blind.
-        let verified = self.world.as_mut().map(|world| world.verify(proposal, self.ground.episode));
+        let verified = self.world.as_mut().map(|world| world.verify(proposal, ground.episode));
         let decided = match known {
             Some(refusal) => Err(refusal),
             None => self
-                .decide(proposal, verified.as_ref(), judge)
+                .decide(proposal, ground, verified.as_ref(), judge)
                 .map_err(|(gate, reason)| GoalRefusal { gate: gate.to_owned(), reason }),
         };
         goal.verified = verified.and_then(Result::ok).flatten();
@@ -216,10 +237,10 @@ impl Search<'_, '_> {
     fn decide(
         &mut self,
         proposal: &Proposal,
+        ground: &Ground<'_>,
         verified: Option<&Result<Option<bool>, ReplayError>>,
         judge: &mut Judge<'_>,
     ) -> Result<Acceptance, (&'static str, String)> {
-        let ground = self.ground;
         if let Some(refusal) = refused(proposal, ground) {
             return Err(refusal);
         }

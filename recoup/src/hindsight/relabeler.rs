@@ -1,7 +1,8 @@
 //! The relabeler: a model that proposes goals, and the second that judges them.
 //!
 //! Both see the redacted record between marks that no trace can forge. The relabeler gets the facts by number and
-//! cites them; what it was refused before stands in its next question. It is asked three times at most.
+//! cites them; what it was refused before stands in its next question. It is asked three times at most, and each time once
+//! more where its answer cannot be read. Both are asked with less of the record where it is more than they take.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -10,12 +11,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::episode::Episode;
+use super::extractor;
 use super::facts::{FactKind, Facts};
 use super::judging::Opinion;
 use super::proposal::{Claim, Proposal, Source};
 use crate::judges::answer::{object, read, reply};
-use crate::judges::{Case, Prompt, WINDOW_TOKENS_MIN};
-use crate::models::{ChatMessage, ChatModel, ChatRequest, ModelError, ReplySchema, whole};
+use crate::judges::{Case, JudgeConfig, Prompt, Seat};
+use crate::models::{ChatMessage, ChatRequest, ModelError, ReplySchema};
 use crate::visible::visible_controls;
 
 /// Temperatures of the relabeler's attempts.
@@ -24,8 +26,6 @@ pub const TEMPERATURES: [f64; 3] = [0.3, 0.7, 0.7];
 const FACTS_SHOWN: usize = 150;
 /// Characters of a fact in a question.
 const FACT_CHARS: usize = 160;
-/// Bytes that are taken for a token.
-const TOKEN_BYTES: usize = 3;
 
 static RELABEL: LazyLock<Prompt> = LazyLock::new(|| Prompt::of(include_str!("prompts/relabel.md")));
 static CHECK: LazyLock<Prompt> = LazyLock::new(|| Prompt::of(include_str!("prompts/check.md")));
@@ -33,13 +33,11 @@ static CHECK: LazyLock<Prompt> = LazyLock::new(|| Prompt::of(include_str!("promp
 /// The models that propose goals and judge them.
 pub struct Judges<'j> {
     /// Proposes.
-    pub relabeler: Box<dyn ChatModel + 'j>,
+    pub relabeler: Seat<'j>,
     /// Judges what the other proposes.
-    pub judge: Option<Box<dyn ChatModel + 'j>>,
-    /// Tokens of a run in one question.
-    pub window_tokens: usize,
-    /// Most tokens of an answer.
-    pub answer_tokens: u32,
+    pub judge: Option<Seat<'j>>,
+    /// Whether the one that proposes quotes facts of its own before it does.
+    pub quotes_facts: bool,
 }
 
 /// A goal that was refused, for the next question.
@@ -75,14 +73,14 @@ impl Judges<'_> {
 
     /// The question for an attempt, from 0.
     fn question(
-        &self,
+        config: &JudgeConfig,
         case: &Case<'_>,
         facts: &Facts<'_, '_>,
         refused: &[RefusedGoal],
         attempt: usize,
     ) -> ChatRequest {
         let mark = case.mark();
-        let mut text = case.show(self.budget(), &[]).text;
+        let mut text = case.show(config.window_bytes(), &[]).text;
         let _ = writeln!(text, "\nFacts:\nBEGIN {mark}");
         let all = facts.all().iter().enumerate().filter(|(_, fact)| fact.kind != FactKind::Phrase);
         let skipped = all.clone().count().saturating_sub(FACTS_SHOWN);
@@ -111,19 +109,18 @@ impl Judges<'_> {
             temperature: TEMPERATURES.get(attempt).copied().unwrap_or(0.0),
             sample: attempt as u32,
             prompt_hash: Some(RELABEL.hash.clone()),
-            ..ChatRequest::new(messages, self.answer_tokens)
+            ..ChatRequest::new(messages, config.answer_tokens)
         }
     }
 
     /// The first question about a run: what relabeling costs can be told without asking it.
     pub fn first_question(&self, case: &Case<'_>) -> ChatRequest {
+        if self.quotes_facts {
+            return extractor::question(self.relabeler.config(), case);
+        }
         let episode = Episode::read(case.run());
         let facts = Facts::of(&episode);
-        self.question(case, &facts, &[], 0)
-    }
-
-    fn budget(&self) -> usize {
-        self.window_tokens.max(WINDOW_TOKENS_MIN).saturating_mul(TOKEN_BYTES)
+        Self::question(self.relabeler.config(), case, &facts, &[], 0)
     }
 
     /// Asks for a goal. An answer that cannot be read is none.
@@ -137,8 +134,9 @@ impl Judges<'_> {
         refused: &[RefusedGoal],
         attempt: usize,
     ) -> Result<Result<(Proposal, Opinion), String>, ModelError> {
-        let answer = self.relabeler.complete(&self.question(case, facts, refused, attempt))?;
-        Ok(whole(&answer).and_then(|()| read::<Answer>(&answer.text)).map(|answer| {
+        let question = |config: JudgeConfig| (Self::question(&config, case, facts, refused, attempt), ());
+        let (answer, _) = self.relabeler.ask_until_read(question, read::<Answer>)?;
+        Ok(answer.map(|answer| {
             let opinion =
                 Opinion { valid: answer.valid, confidence: answer.confidence, reason: answer.reason.clone() };
             (proposal(answer, case, facts), opinion)
@@ -170,17 +168,14 @@ impl Judges<'_> {
             })
             .collect();
         let request = json!({ "request": case.redact(&proposal.goal), "claims": claims }).to_string();
-        let mark = case.mark();
-        let shown = case.show(self.budget(), &citations).text;
-        let user =
-            format!("{shown}\nThe request:\nBEGIN {mark}\n{}\nEND {mark}\n", visible_controls(&request));
-        let messages = vec![ChatMessage::system(CHECK.text), ChatMessage::user(user)];
-        let question = ChatRequest {
-            schema: Some(opinion_schema()),
-            prompt_hash: Some(CHECK.hash.clone()),
-            ..ChatRequest::new(messages, self.answer_tokens)
+        let (mark, request) = (case.mark(), visible_controls(&request));
+        let question = |config: JudgeConfig| {
+            let shown = case.show(config.window_bytes(), &citations).text;
+            let user = format!("{shown}\nThe request:\nBEGIN {mark}\n{request}\nEND {mark}\n");
+            let messages = vec![ChatMessage::system(CHECK.text), ChatMessage::user(user)];
+            (config.request(messages, &CHECK, opinion_schema()), ())
         };
-        Some(judge.complete(&question).map(|answer| whole(&answer).and_then(|()| read(&answer.text))))
+        Some(judge.ask_until_read(question, read).map(|(opinion, _)| opinion))
     }
 }
 

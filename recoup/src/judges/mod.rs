@@ -20,6 +20,7 @@ mod excerpt;
 mod model_judge;
 mod prompts;
 pub mod quality;
+mod seat;
 mod shown;
 mod visible_text;
 mod window;
@@ -28,8 +29,9 @@ pub use self::answer::{
     Blamed, CITATIONS_MAX, Cited, Classed, Opinion, Proposal, Proposed, QUOTE_CHARS_MAX, Word,
 };
 pub use self::case::Case;
-pub use self::model_judge::{JudgeConfig, ModelJudge, Room, WINDOW_TOKENS_MIN};
+pub use self::model_judge::ModelJudge;
 pub use self::prompts::{DIAGNOSE, Prompt, REVIEW};
+pub use self::seat::{JudgeConfig, Room, Seat, WINDOW_TOKENS_MIN};
 pub use self::shown::{Misquote, Shown};
 use crate::models::{ModelError, ModelIdentity, Usage};
 use crate::trajectory::Citation;

@@ -1,105 +1,28 @@
 //! A model as a judge: what is asked, and how an answer becomes a proposal or an opinion.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 
 use super::answer::{opinion, opinion_schema, proposal, proposal_schema};
-use super::prompts::{DIAGNOSE, Prompt, REVIEW};
-use super::{Answer, Case, Judge, Opinion, Proposal, Refused, Shown, Spent};
+use super::prompts::{DIAGNOSE, REVIEW};
+use super::seat::Answered;
+use super::{Answer, Case, Judge, JudgeConfig, Opinion, Proposal, Refused, Room, Seat, Shown};
 use crate::models::{
-    ChatMessage, ChatModel, ChatReply, ChatRequest, ModelError, ModelIdentity, Price, ReplySchema, exchange,
-    is_other, shortened, tokens, whole,
+    ChatMessage, ChatModel, ChatRequest, ModelError, ModelIdentity, exchange, is_other, shortened, whole,
 };
 use crate::trajectory::Citation;
 use crate::visible::visible_controls;
 
-/// Smallest window, in tokens.
-pub const WINDOW_TOKENS_MIN: usize = 500;
-/// Smallest room for an answer that the program chooses by itself, in tokens.
-const ANSWER_TOKENS_MIN: u32 = 300;
-/// Bytes that are taken for a token. Text has 4 or more; a record full of numbers has fewer.
-const TOKEN_BYTES: usize = 3;
-
-/// How a model is asked.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct JudgeConfig {
-    /// Tokens of the record in one question, at least [`WINDOW_TOKENS_MIN`]; reckoned with three bytes each.
-    pub window_tokens: usize,
-    /// Most tokens of an answer.
-    pub answer_tokens: u32,
-    /// Sampling temperature.
-    pub temperature: f64,
-    /// Which of several answers to the same question is asked for, from 0.
-    pub sample: u32,
-    /// What the model charges, where that is known.
-    pub price: Option<Price>,
-}
-
-impl Default for JudgeConfig {
-    fn default() -> Self {
-        Self { window_tokens: 24_000, answer_tokens: 2_000, temperature: 0.0, sample: 0, price: None }
-    }
-}
-
-/// How long a question one model takes, as far as it has refused longer ones: shared by all who ask it, so that each
-/// limit is met once and not once a run.
-#[derive(Debug)]
-pub struct Room {
-    /// Tokens of the shortest question, the answer's included, that was too long.
-    too_long: AtomicU64,
-}
-
-impl Default for Room {
-    /// Nothing was refused yet.
-    fn default() -> Self {
-        Self { too_long: AtomicU64::new(u64::MAX) }
-    }
-}
-
-impl Room {
-    fn holds(&self, request: &ChatRequest) -> bool {
-        length(request) < self.too_long.load(Ordering::Relaxed)
-    }
-
-    fn refuses(&self, request: &ChatRequest) {
-        self.too_long.fetch_min(length(request), Ordering::Relaxed);
-    }
-}
-
-/// Tokens of a question with its answer, about.
-fn length(request: &ChatRequest) -> u64 {
-    tokens::likely_prompt(request) + u64::from(request.max_tokens)
-}
-
 /// A model that judges.
 pub struct ModelJudge<'a> {
-    model: Box<dyn ChatModel + 'a>,
-    config: JudgeConfig,
-    room: Arc<Room>,
+    seat: Seat<'a>,
 }
 
 impl JudgeConfig {
     /// The first question about a run: what it costs can be told without asking it.
     pub fn first_question(&self, case: &Case<'_>) -> ChatRequest {
         self.proposing(case, &[]).0
-    }
-
-    /// Bytes of the record in one question.
-    pub fn window_bytes(&self) -> usize {
-        self.window_tokens.max(WINDOW_TOKENS_MIN).saturating_mul(TOKEN_BYTES)
-    }
-
-    /// With half the record so many times, and with less room for the answer where that is much beside it.
-    fn narrowed(&self, times: u32) -> Self {
-        if times == 0 {
-            return *self;
-        }
-        let halves = self.window_tokens.checked_shr(times).unwrap_or(0);
-        let window_tokens = halves.max(WINDOW_TOKENS_MIN).min(self.window_tokens);
-        let room = u32::try_from(window_tokens / 2).unwrap_or(u32::MAX).max(ANSWER_TOKENS_MIN);
-        Self { window_tokens, answer_tokens: self.answer_tokens.min(room), ..*self }
     }
 
     fn proposing(&self, case: &Case<'_>, refused: &[Refused]) -> (ChatRequest, Shown) {
@@ -128,72 +51,30 @@ impl JudgeConfig {
         let messages = vec![ChatMessage::system(REVIEW.text), ChatMessage::user(user)];
         (self.request(messages, &REVIEW, opinion_schema()), shown)
     }
-
-    fn request(&self, messages: Vec<ChatMessage>, prompt: &Prompt, schema: ReplySchema) -> ChatRequest {
-        ChatRequest {
-            schema: Some(schema),
-            temperature: self.temperature,
-            sample: self.sample,
-            prompt_hash: Some(prompt.hash.clone()),
-            ..ChatRequest::new(messages, self.answer_tokens)
-        }
-    }
 }
 
 impl<'a> ModelJudge<'a> {
     /// Makes a judge of a model, with what is known of the room that it has.
     pub fn new(model: Box<dyn ChatModel + 'a>, config: JudgeConfig, room: Arc<Room>) -> Self {
-        Self { model, config, room }
+        Self { seat: Seat::new(model, config, room) }
     }
 
-    fn answer<T>(&self, read: Result<T, String>, reply: ChatReply, shown: Shown, spent: Spent) -> Answer<T> {
+    fn answer<T>(&self, read: Result<T, String>, answered: Answered<Shown>) -> Answer<T> {
+        let Answered { reply, shown, spent } = answered;
         let answered_by = is_other(&self.identity().model, &reply.model).then_some(reply.model);
         Answer { read, text: reply.text, shown, spent, answered_by }
-    }
-
-    /// Asks, with half the record where that is more than the model takes.
-    fn ask(
-        &self,
-        question: impl Fn(JudgeConfig) -> (ChatRequest, Shown),
-    ) -> Result<(ChatReply, Shown, Spent), ModelError> {
-        let mut narrowings = 0;
-        loop {
-            let config = self.config.narrowed(narrowings);
-            let can_narrow = config.window_tokens > WINDOW_TOKENS_MIN;
-            let (request, shown) = question(config);
-            if can_narrow && !self.room.holds(&request) {
-                narrowings += 1;
-                continue;
-            }
-            match self.model.complete(&request) {
-                Ok(reply) => {
-                    let usage = reply.usage.unwrap_or_default();
-                    let cost_usd = self.config.price.map(|price| price.of(usage).to_usd());
-                    let spent = Spent { calls: 1, usage, cost_usd };
-                    return Ok((reply, shown, spent));
-                }
-                Err(error) if error.is_context_full() => {
-                    self.room.refuses(&request);
-                    if !can_narrow {
-                        return Err(error);
-                    }
-                    narrowings += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
     }
 }
 
 impl Judge for ModelJudge<'_> {
     fn identity(&self) -> &ModelIdentity {
-        self.model.identity()
+        self.seat.identity()
     }
 
     fn propose(&self, case: &Case<'_>, refused: &[Refused]) -> Result<Answer<Proposal>, ModelError> {
-        let (reply, shown, spent) = self.ask(|config| config.proposing(case, refused))?;
-        let read = whole(&reply).and_then(|()| proposal(&reply.text));
-        Ok(self.answer(read, reply, shown, spent))
+        let answered = self.seat.ask(|config| config.proposing(case, refused))?;
+        let read = whole(&answered.reply).and_then(|()| proposal(&answered.reply.text));
+        Ok(self.answer(read, answered))
     }
 
     fn review(
@@ -202,24 +83,9 @@ impl Judge for ModelJudge<'_> {
         proposal: &Proposal,
         cited: &[Citation],
     ) -> Result<Answer<Opinion>, ModelError> {
-        let read = |reply: &ChatReply| whole(reply).and_then(|()| opinion(&reply.text));
-        let (reply, shown, mut spent) = self.ask(|config| config.reviewing(case, proposal, cited))?;
-        let wrong = match read(&reply) {
-            Ok(opinion) => return Ok(self.answer(Ok(opinion), reply, shown, spent)),
-            Err(wrong) => wrong,
-        };
-        let again = self.ask(|config| {
-            let (request, shown) = config.reviewing(case, proposal, cited);
-            (request.again(&reply.text, &wrong), shown)
-        });
-        match again {
-            Ok((reply, shown, more)) => {
-                spent.add(more);
-                Ok(self.answer(read(&reply), reply, shown, spent))
-            }
-            Err(error) if error.is_context_full() => Ok(self.answer(Err(wrong), reply, shown, spent)),
-            Err(error) => Err(error),
-        }
+        let question = |config: JudgeConfig| config.reviewing(case, proposal, cited);
+        let (read, answered) = self.seat.ask_until_read(question, opinion)?;
+        Ok(self.answer(read, answered))
     }
 }
 

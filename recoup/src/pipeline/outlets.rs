@@ -40,7 +40,7 @@ pub struct Outlets {
     pub written: bool,
 }
 
-/// The training files of the main job: the usual views as TRL reads them, and goals in contrast, whose loss no trainer
+/// The training files of the main job where no model is named: the usual views as TRL reads them, and goals in contrast, whose loss no trainer
 /// has, as they are. Without Parquet the report counts them as refused.
 pub fn training_files() -> impl Iterator<Item = Training<'static>> {
     let mut contrast = natural(&GoalContrast);
@@ -62,17 +62,17 @@ pub fn write_outlets(
     reporter: &mut dyn Reporter,
 ) -> Result<Outlets, PipelineError> {
     let provenance = Provenance::new(config.settings.hash(), store.fingerprint()?.to_string());
-    if let Some(manifests) = current(config.out, &provenance) {
+    if let Some(manifests) = current(config, &provenance) {
         return Ok(Outlets { manifests, written: false });
     }
     require_own(config.out)?;
     let failed = |path: &Path, source| PipelineError::Io { path: path.to_owned(), source };
     fs::create_dir_all(config.out).map_err(|error| failed(config.out, error))?;
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
-    let training: Vec<Training<'_>> = training_files().collect();
-    let mut writers = writers(&training, config.out, &provenance, &config.settings)?;
+    let training = config.training;
+    let mut writers = writers(training, config.out, &provenance, &config.settings)?;
     let Passed { runs, previews, .. } =
-        pass(store, None, &training, &config.settings, config.threads, &mut writers, reporter)?;
+        pass(store, None, training, &config.settings, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
         title: TITLE.to_owned(),
@@ -164,13 +164,15 @@ fn writers<'a>(
 }
 
 /// The manifests that stand in the folder, where all outlets are there and made from the same.
-fn current(out: &Path, provenance: &Provenance) -> Option<Vec<Manifest>> {
+fn current(config: &PipelineConfig<'_>, provenance: &Provenance) -> Option<Vec<Manifest>> {
+    let out = config.out;
     let made_from: Provenance = serde_json::from_slice(&fs::read(out.join("report.json")).ok()?).ok()?;
     let whole = ["report.html", "report.md", "settings.json"].iter().all(|name| out.join(name).is_file());
     if made_from != *provenance || !whole {
         return None;
     }
-    training_files()
+    let training = config.training.iter();
+    training
         .map(|training| {
             let path = out.join(format!("{}.manifest.json", training.view.name()));
             let manifest: Manifest = serde_json::from_slice(&fs::read(path).ok()?).ok()?;

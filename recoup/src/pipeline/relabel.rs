@@ -11,7 +11,7 @@ use super::patience::Patience;
 use super::worlds::{Opener, Worlds};
 use crate::hindsight::corpus::Corpus;
 use crate::hindsight::relabeler::Judges;
-use crate::hindsight::{HINDSIGHT_VERSION, RelabelConfig, Relabeled, Subject, is_candidate, relabel};
+use crate::hindsight::{HINDSIGHT_VERSION, Quotes, RelabelConfig, Relabeled, Subject, is_candidate, relabel};
 use crate::id::{Hash, TrajectoryId};
 use crate::judges::Case;
 use crate::models::ChatRequest;
@@ -126,6 +126,10 @@ pub struct Relabeling {
     pub blind: bool,
     /// Runs whose environment could not be asked, by why.
     pub unsupported: BTreeMap<String, u64>,
+    /// Facts that a model quoted and that stand where it says.
+    pub facts_quoted: u64,
+    /// Facts that it quoted and that stand nowhere there: no goal rests on them.
+    pub facts_dropped: u64,
     /// Runs left undecided because a model did not answer, by what it said; the same command asks again.
     pub undecided: BTreeMap<String, u64>,
     /// Questions that models answered.
@@ -376,12 +380,15 @@ struct Counts {
     claims: u64,
     background: bool,
     unsupported: BTreeMap<String, u64>,
+    quotes: Quotes,
     undecided: BTreeMap<String, u64>,
 }
 
 impl Counts {
     /// Counts a run; false where nothing is decided about it.
     fn take(&mut self, relabeled: &Relabeled) -> bool {
+        self.quotes.kept += relabeled.quotes.kept;
+        self.quotes.dropped += relabeled.quotes.dropped;
         if let Some(error) = &relabeled.undecided {
             self.undecided(&error.to_string());
             return false;
@@ -448,6 +455,8 @@ impl Counts {
             background: self.background,
             blind,
             unsupported: self.unsupported,
+            facts_quoted: self.quotes.kept,
+            facts_dropped: self.quotes.dropped,
             undecided: self.undecided,
             calls: spent.calls,
             cached: spent.cached,

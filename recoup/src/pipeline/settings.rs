@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Selection;
 use crate::artifact::{Body, config_hash};
+use crate::id::Hash;
 use crate::importers::ImportOptions;
 use crate::views::ViewSettings;
 
@@ -24,6 +25,9 @@ pub struct ContentSettings {
     /// What nothing is learned from.
     #[serde(skip_serializing_if = "Selection::is_default")]
     pub selection: Selection,
+    /// Hash of the chat template, the tokenizer and what was said of them, where rows are made or proved for a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Hash>,
 }
 
 impl Body for ContentSettings {
@@ -40,6 +44,7 @@ impl ContentSettings {
             licence: options.licence.clone(),
             views,
             selection: Selection::default(),
+            model: None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Diagnosing, Imported, Outlets};
+use crate::exporters::TokenCounts;
 use crate::store::{FormatCounts, OutcomeCounts, Store, StoreError};
 use crate::verdict::Party;
 
@@ -59,6 +60,9 @@ pub struct Summary {
     pub relabeled: u64,
     /// Rows written, by view.
     pub exported: BTreeMap<String, u64>,
+    /// What they count in tokens of the model that they were made or proved for, by view; absent where none is named.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tokens: BTreeMap<String, TokenCounts>,
     /// Runs that gave no row, by view and reason.
     pub excluded: BTreeMap<String, BTreeMap<String, u64>>,
     /// The report's path, where one was asked for.
@@ -121,6 +125,12 @@ pub fn summarize(
         exported: outlets
             .map(|outlets| {
                 outlets.manifests.iter().map(|manifest| (manifest.view.clone(), manifest.rows)).collect()
+            })
+            .unwrap_or_default(),
+        tokens: outlets
+            .map(|outlets| {
+                let of = outlets.manifests.iter();
+                of.filter_map(|manifest| Some((manifest.view.clone(), manifest.tokens?))).collect()
             })
             .unwrap_or_default(),
         excluded: outlets

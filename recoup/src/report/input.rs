@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::model::{Curves, Judges, Preview};
 use crate::artifact::Provenance;
+use crate::exporters::TokenCounts;
 use crate::replay::ReplaySummary;
 use crate::trajectory::Status;
 use crate::verdict::{Class, Party, Side};
@@ -144,6 +145,9 @@ pub struct ExportRow {
     pub duplicates: u64,
     /// What the view built, before equal examples were dropped and any was refused.
     pub built: Tally,
+    /// What its rows count in tokens of the model that they are made or proved for; absent where none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenCounts>,
     /// Pieces of text replaced by placeholders, by kind.
     pub redactions: BTreeMap<String, u64>,
     /// A few of its examples, with what is learned marked.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::model::{Breakdown, Group, Headline, Outcomes, Rate, Replays, Report};
+use crate::exporters::TokenCounts;
 use crate::replay::{self, Comparison};
 use crate::trajectory::Status;
 use crate::verdict::{Arm, Class, Party};
@@ -48,6 +49,21 @@ pub(super) fn learned(built: &Tally) -> String {
     }
     let share = built.learned_bytes as f64 / built.bytes.max(1) as f64;
     format!("{} of it learned ({})", size(built.learned_bytes), percent(share))
+}
+
+/// `402,557 tokens, 31,204 of them learned (8%)`, and how many rows are windows of longer examples.
+pub(super) fn tokens(counts: &TokenCounts) -> String {
+    let share = counts.trained_tokens as f64 / counts.tokens.max(1) as f64;
+    let learned = number(counts.trained_tokens);
+    let mut said = format!(
+        "{}, {learned} of them learned ({})",
+        counted(counts.tokens, "token", "tokens"),
+        percent(share)
+    );
+    if counts.windows > 0 {
+        let _ = write!(said, "; {} of longer examples", counted(counts.windows, "window", "windows"));
+    }
+    said
 }
 
 /// `62%`; one decimal near the ends, where a whole percent would lie.

@@ -16,6 +16,7 @@ use super::spans::trace;
 use super::template::{ChatTemplate, RenderOptions, Rendering, TemplateError};
 use super::tokenizer::{Tokenizer, TokenizerError};
 use super::{Conversation, LocalTime};
+use crate::id::Hash;
 
 /// Why a template and a tokenizer make no chat format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,6 +84,7 @@ pub struct ChatFormat {
     is_strict: bool,
     /// Whether the golden corpus has proved what the template says is generated.
     is_proved: bool,
+    hash: Hash,
 }
 
 impl ChatFormat {
@@ -106,6 +108,7 @@ impl ChatFormat {
             is_proved: is_proved(&source),
             turn_ends: BTreeSet::new(),
             is_strict: options.is_strict,
+            hash: hash(files, options),
         };
         format.probe()?;
         Ok(format)
@@ -141,6 +144,7 @@ impl ChatFormat {
         for messages in &conversations {
             match self.probe_one(messages) {
                 Ok(()) => is_rendered = true,
+                Err(error @ FormatError::Template(TemplateError::Endless)) => return Err(error),
                 Err(FormatError::Template(error)) => refused = refused.or(Some(error)),
                 Err(error) => return Err(error),
             }
@@ -282,10 +286,22 @@ impl ChatFormat {
         self.tokens_max
     }
 
+    /// Hash of the files and options that it was made of.
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
     /// Whether rows in which a token reaches over an edge are refused.
     pub fn is_strict(&self) -> bool {
         self.is_strict
     }
+}
+
+fn hash(files: &ModelFiles, options: &FormatOptions) -> Hash {
+    let ModelFiles { tokenizer, config, template } = files;
+    let template = template.as_deref().unwrap_or_default();
+    let said = format!("{options:?}");
+    Hash::of_all(&[tokenizer, config.as_deref().unwrap_or_default(), template.as_bytes(), said.as_bytes()])
 }
 
 /// The template that the settings hold.

@@ -13,7 +13,7 @@ use super::metered::{FACTOR_FILTER, TERM_FILTER};
 use super::python::clock::LocalTime;
 use super::python::json::Layout;
 use super::python::methods;
-use super::python::repr::{TEXT_BYTES_MAX, str_of};
+use super::python::repr::{str_of, whole_str_of};
 use super::python::text::is_space;
 use super::source::MARK_FILTER;
 
@@ -25,6 +25,8 @@ const FUEL: u64 = 4_000_000;
 const LIST_FUEL: u64 = 64;
 /// Items of such a list that cost one more.
 const LIST_ITEMS_PER_FUEL: u64 = 4;
+/// Bytes of the text of a list or dictionary that cost one.
+const TEXT_BYTES_PER_FUEL: u64 = 4;
 
 /// Variable of a rendering that holds the two marks of generated text; without it none are written.
 pub(super) const MARKS: &str = "recoup_marks";
@@ -41,7 +43,8 @@ pub(super) fn environment(now: Option<LocalTime>) -> Result<Environment<'static>
     environment.set_debug(false);
     environment.set_fuel(Some(FUEL));
     environment.set_unknown_method_callback(methods::call);
-    environment.set_formatter(|out, _, value| out.write_str(&text_of(value)?).map_err(Error::from));
+    environment
+        .set_formatter(|out, state, value| out.write_str(&text_of(state, value)?).map_err(Error::from));
     environment.remove_global("debug");
     environment.add_function("raise_exception", |message: Value| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, format!("{RAISED}{}", str_of(&message))))
@@ -60,12 +63,12 @@ pub(super) const NO_DATE: &str = "the template asks for the date, and none was g
 
 fn add_filters(environment: &mut Environment<'static>) {
     environment.add_filter("tojson", to_json);
-    environment.add_filter("string", |value: &Value| match value.as_str() {
+    environment.add_filter("string", |state: &State<'_, '_>, value: &Value| match value.as_str() {
         Some(_) => Ok(value.clone()),
-        None => text_of(value).map(Value::from),
+        None => text_of(state, value).map(Value::from),
     });
-    environment.add_filter("trim", |value: &Value, chars: Option<Cow<'_, str>>| {
-        let text = text_of(value)?;
+    environment.add_filter("trim", |state: &State<'_, '_>, value: &Value, chars: Option<Cow<'_, str>>| {
+        let text = text_of(state, value)?;
         Ok::<_, Error>(Value::from(match chars {
             Some(chars) => text.trim_matches(|c| chars.contains(c)),
             None => text.trim_matches(is_space),
@@ -91,13 +94,14 @@ fn add_filters(environment: &mut Environment<'static>) {
     });
 }
 
-/// `str(value)`.
-fn text_of(value: &Value) -> Result<Cow<'_, str>, Error> {
+/// `str(value)`. Text that has to be made costs more than the engine reckons for a copy.
+fn text_of<'v>(state: &State<'_, '_>, value: &'v Value) -> Result<Cow<'v, str>, Error> {
     if let Some(text) = value.as_str() {
         return Ok(Cow::Borrowed(text));
     }
-    let text = str_of(value);
-    if text.len() > TEXT_BYTES_MAX { Err(ErrorKind::OutOfFuel.into()) } else { Ok(Cow::Owned(text)) }
+    let text = whole_str_of(value).ok_or_else(|| Error::from(ErrorKind::OutOfFuel))?;
+    state.consume_fuel(text.len() as u64 / TEXT_BYTES_PER_FUEL)?;
+    Ok(Cow::Owned(text))
 }
 
 /// What is added, as it is; a list costs a share of what it holds, since every so many sums the engine copies it.
@@ -110,7 +114,12 @@ fn term(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
 
 // The engine hands keyword arguments over by value.
 #[allow(clippy::needless_pass_by_value)]
-fn to_json(value: &Value, Rest(args): Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
+fn to_json(
+    state: &State<'_, '_>,
+    value: &Value,
+    Rest(args): Rest<Value>,
+    kwargs: Kwargs,
+) -> Result<Value, Error> {
     let argument = |position: usize, name: &str| -> Result<Option<Value>, Error> {
         let named: Option<Value> = kwargs.get(name)?;
         let given = named.or_else(|| args.get(position).cloned());
@@ -131,7 +140,9 @@ fn to_json(value: &Value, Rest(args): Rest<Value>, kwargs: Kwargs) -> Result<Val
         (layout.item_separator, layout.key_separator) = (item, key);
     }
     kwargs.assert_all_used()?;
-    layout.dumps(value).map(Value::from)
+    let text = layout.dumps(value)?;
+    state.consume_fuel(text.len() as u64 / TEXT_BYTES_PER_FUEL)?;
+    Ok(Value::from(text))
 }
 
 #[allow(clippy::needless_pass_by_value)]
@@ -169,8 +180,8 @@ fn join(
             out.push_str(&joiner);
         }
         match attribute {
-            Some(attribute) => out.push_str(&text_of(&item.get_attr(attribute)?)?),
-            None => out.push_str(&text_of(&item)?),
+            Some(attribute) => out.push_str(&text_of(state, &item.get_attr(attribute)?)?),
+            None => out.push_str(&text_of(state, &item)?),
         }
         state.consume_fuel(1 + (out.len() - before) as u64 / 64)?;
     }
@@ -247,9 +258,14 @@ mod tests {
             "{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
             "{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x | tojson }}",
         ] {
-            let bomb = format!("{{% set ns = namespace(x=['a' * 100000]) %}}{bomb}");
-            assert_eq!(rendered(&bomb).unwrap_err().kind(), minijinja::ErrorKind::OutOfFuel, "{bomb}");
+            for leaf in ["'a' * 100000", "[]"] {
+                let bomb = format!("{{% set ns = namespace(x=[{leaf}]) %}}{bomb}");
+                assert_eq!(rendered(&bomb).unwrap_err().kind(), minijinja::ErrorKind::OutOfFuel, "{bomb}");
+            }
         }
+        let often = "{% set ns = namespace(x=[]) %}{% for i in range(14) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}\
+                     {% for i in range(99999) %}{{ (ns.x | string | length) + (ns.x | tojson | length) }}{% endfor %}";
+        assert_eq!(rendered(often).unwrap_err().kind(), minijinja::ErrorKind::OutOfFuel);
         assert!(rendered("{% set x = [1] * 1000000000 %}").is_err());
         assert!(rendered("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}").is_err());
     }

@@ -37,6 +37,9 @@ pub struct ViewInput<'a> {
     pub labels: &'a [(VerdictId, StateLabel)],
     /// The one round whose labels count; all where absent.
     pub round: Option<u32>,
+    /// How often successful runs must be repeated to teach as much text as goals in hindsight do; absent unless a view
+    /// [matches](View::matches_hindsight) them.
+    pub repeats: Option<f64>,
     /// Its side of the split.
     pub side: Side,
     /// What the project chose.
@@ -91,6 +94,7 @@ impl<'a> ViewInput<'a> {
             relabels: Relabels::default(),
             labels: &[],
             round: None,
+            repeats: None,
             side,
             settings,
         }

@@ -39,7 +39,7 @@ pub use self::deduplicator::Deduplicator;
 pub use self::diagnosis_sft::DiagnosisSft;
 pub use self::example::{Example, Message, Objective, Pair, Sampled, Segment, StepLabel};
 pub use self::goal_contrast::GoalContrast;
-pub use self::hindsight_controls::{FailureSft, ShuffledSft};
+pub use self::hindsight_controls::{FailureSft, ShuffledSft, SuccessOnlySft};
 pub use self::hindsight_sft::HindsightSft;
 pub use self::input::{Fork, ForkBranch, Relabels, ViewInput};
 pub use self::kto::Kto;
@@ -76,6 +76,11 @@ pub trait View: Sync {
         false
     }
 
+    /// Whether it repeats successful runs until they teach as much as goals in hindsight do.
+    fn matches_hindsight(&self) -> bool {
+        false
+    }
+
     /// Whether `recoup export` builds it only when it is named: a control, which is for measuring, or a loss that no
     /// common trainer has.
     fn is_on_request(&self) -> bool {
@@ -105,6 +110,7 @@ pub const VIEWS: &[&dyn View] = &[
     &GoalContrast,
     &FailureSft,
     &ShuffledSft,
+    &SuccessOnlySft,
 ];
 
 /// The views that are built where none is named.

@@ -21,6 +21,13 @@ impl View for SuccessSft {
     }
 
     fn build(&self, input: &ViewInput<'_>) -> Result<Vec<Example>, Exclusion> {
+        Self::demonstration(self, input).map(|example| vec![example])
+    }
+}
+
+impl SuccessSft {
+    /// A successful run as an example of a view.
+    pub(super) fn demonstration(view: &dyn View, input: &ViewInput<'_>) -> Result<Example, Exclusion> {
         match input.run.outcome().status {
             Status::Success => {}
             Status::Failure => return Err(Exclusion::because("failed")),
@@ -30,6 +37,6 @@ impl View for SuccessSft {
         let mut context = Message::of_branch(input.run, &input.run.main_branch());
         let segments = learn(&mut context, |message| input.is_learnable(message))
             .ok_or(Exclusion::because("no-sampled-turn"))?;
-        Ok(vec![input.example(self, context, segments)])
+        Ok(input.example(view, context, segments))
     }
 }

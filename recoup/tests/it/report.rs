@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use recoup::artifact::Provenance;
+use recoup::exporters::TokenCounts;
 use recoup::report::{
     DetectorInfo, ExportRow, FindingRow, ImportRow, Piece, Preview, PreviewMessage, QuoteRow, Report,
     ReportInput, RunRow, SkippedRow, html, json, markdown, summarize,
@@ -130,6 +131,12 @@ fn input(runs: Vec<RunRow>) -> ReportInput {
                 learned_bytes: 82_000,
                 ..Tally::default()
             },
+            tokens: Some(TokenCounts {
+                tokens: 1_234_567,
+                trained_tokens: 23_456,
+                windows: 3,
+                ..TokenCounts::default()
+            }),
             redactions: counts(&[("EMAIL", 4)]),
             previews: vec![Preview {
                 run: "ab".repeat(32),

@@ -3,7 +3,7 @@
 use super::load::{Cleared, Goals, Loaded, Siblings};
 use super::previews::preview;
 use super::rows::run_row;
-use crate::exporters::{Built, ExportWriter, Training, build_rows};
+use crate::exporters::{Built, ExportWriter, Training, build_rows, natural};
 use crate::id::TrajectoryId;
 use crate::parallel;
 use crate::pipeline::diagnose::text_len;
@@ -15,7 +15,7 @@ use crate::reporter::Reporter;
 use crate::rollout::interleave::Aggregate;
 use crate::store::{Filter, Page, Store};
 use crate::verdict::Side;
-use crate::views::{Exclusion, Relabels, Tally, ViewInput};
+use crate::views::{Exclusion, HindsightSft, Relabels, SuccessSft, Tally, ViewInput};
 
 /// Text of one parallel batch of runs, in bytes.
 const BATCH_BYTES: usize = 16 << 20;
@@ -30,6 +30,8 @@ pub(super) struct Passed {
     pub previews: Vec<Vec<Preview>>,
     /// The runs that gave something to a view, in order.
     pub given: Vec<TrajectoryId>,
+    /// Text that each view teaches, in bytes times their weight.
+    learned: Vec<f64>,
 }
 
 /// What one run gives to every outlet.
@@ -43,7 +45,19 @@ struct Given {
 struct ViewGiven {
     rows: Result<Vec<Built>, Exclusion>,
     tally: Tally,
+    learned: f64,
     previews: Vec<Preview>,
+}
+
+/// What holds for every run of a pass.
+struct Frame<'a> {
+    training: &'a [Training<'a>],
+    settings: &'a ContentSettings,
+    /// The one round whose labels count.
+    round: Option<u32>,
+    /// See [`ViewInput::repeats`].
+    repeats: Option<f64>,
+    is_reported: bool,
 }
 
 /// Shows every run to the writers, each of which has its view, and returns what the report says of it; or only the
@@ -59,8 +73,12 @@ pub(super) fn pass(
 ) -> Result<Passed, PipelineError> {
     let total = ids.map_or_else(|| store.count(&Filter::default()), |ids| Ok(ids.len() as u64))?;
     reporter.stage("write", Some(total));
-    let mut passed =
-        Passed { runs: Vec::new(), previews: vec![Vec::new(); training.len()], given: Vec::new() };
+    let mut passed = Passed {
+        runs: Vec::new(),
+        previews: vec![Vec::new(); training.len()],
+        given: Vec::new(),
+        learned: vec![0.0; training.len()],
+    };
     let mut siblings = Siblings::default();
     let draws_goals = training.iter().any(|training| training.view.draws_goals());
     let goals = if draws_goals { Goals::read(store)? } else { Goals::default() };
@@ -68,6 +86,9 @@ pub(super) fn pass(
         Aggregate::All => None,
         Aggregate::Latest => store.latest_round()?,
     };
+    let is_matched = training.iter().any(|training| training.view.matches_hindsight());
+    let repeats = if is_matched { repeats(store, ids, settings, threads, reporter)? } else { None };
+    let frame = Frame { training, settings, round, repeats, is_reported: ids.is_none() };
     let mut selector = Selector::new(&settings.selection, store)?;
     let mut offset = 0;
     loop {
@@ -100,8 +121,7 @@ pub(super) fn pass(
             let lacking = training.iter().zip(&passed.previews);
             let wanted: Vec<usize> =
                 lacking.map(|(training, shown)| training.options.previews - shown.len()).collect();
-            let give =
-                |loaded: &Loaded| give(loaded, training, settings, &selector, round, &wanted, ids.is_none());
+            let give = |loaded: &Loaded| give(loaded, &frame, &selector, &wanted);
             for (given, loaded) in parallel::map(&batch, threads, give).into_iter().zip(&batch) {
                 let Given { redacted, views, report } = given;
                 let mut gives = false;
@@ -109,6 +129,7 @@ pub(super) fn pass(
                 for (index, ((view, training), shown)) in outlets.enumerate() {
                     let rows = selector.once(index, loaded.row.id, view.rows);
                     if rows.is_ok() {
+                        passed.learned[index] += view.learned;
                         shown.extend(view.previews);
                         shown.truncate(training.options.previews);
                     }
@@ -128,16 +149,24 @@ pub(super) fn pass(
     }
 }
 
-/// `wanted` are the previews that each view still lacks.
-fn give(
-    loaded: &Loaded,
-    training: &[Training<'_>],
+/// How often successful runs must be repeated to teach as much as goals in hindsight do; `None` where either teaches
+/// nothing.
+fn repeats(
+    store: &Store,
+    ids: Option<&[TrajectoryId]>,
     settings: &ContentSettings,
-    selector: &Selector<'_>,
-    round: Option<u32>,
-    wanted: &[usize],
-    is_reported: bool,
-) -> Given {
+    threads: usize,
+    reporter: &mut dyn Reporter,
+) -> Result<Option<f64>, PipelineError> {
+    let training = [natural(&HindsightSft), natural(&SuccessSft)];
+    let passed = pass(store, ids, &training, settings, threads, &mut [], reporter)?;
+    let [hindsight, success] = passed.learned.as_slice() else { return Ok(None) };
+    Ok((*hindsight > 0.0 && *success > 0.0).then(|| hindsight / success))
+}
+
+/// `wanted` are the previews that each view still lacks.
+fn give(loaded: &Loaded, frame: &Frame<'_>, selector: &Selector<'_>, wanted: &[usize]) -> Given {
+    let Frame { training, settings, round, repeats, is_reported } = *frame;
     let Cleared { mut redacted, diagnosis, reviews, forks, siblings, relabel, shuffled, labels } =
         loaded.clear();
     let side = loaded.row.split.as_deref().and_then(Side::from_word);
@@ -151,6 +180,7 @@ fn give(
         siblings: &siblings,
         labels: &labels,
         round,
+        repeats,
         relabels: Relabels { accepted: relabel.as_ref(), shuffled: shuffled.as_deref() },
         ..ViewInput::new(&redacted.trajectory, side.unwrap_or(Side::Excluded), &settings.views)
     };
@@ -162,10 +192,12 @@ fn give(
         for example in examples {
             tally.add(example);
         }
+        let segments = examples.iter().flat_map(|example| &example.segments);
+        let learned = segments.map(|segment| segment.weight * (segment.end - segment.start) as f64).sum();
         let lacking = wanted.get(index).copied().unwrap_or(0);
         let previews = examples.iter().filter_map(preview).take(lacking).collect();
         let rows = built.map(|examples| build_rows(*exporter, examples, *options));
-        ViewGiven { rows, tally, previews }
+        ViewGiven { rows, tally, learned, previews }
     });
     let views = views.collect();
     let report = is_reported.then(|| run_row(loaded, side, &mut redacted));

@@ -115,6 +115,7 @@ pub(super) fn export_row(manifest: &Manifest, previews: Vec<Preview>) -> ExportR
         refused: manifest.refused.clone(),
         duplicates: manifest.duplicates,
         built: manifest.built.clone(),
+        tokens: manifest.tokens,
         previews,
         redactions: manifest
             .redactions

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use super::super::input::ExportRow;
 use super::super::model::{Piece, Preview, PreviewMessage, Report};
-use super::super::wording::{counted, learned, number, runs, size};
+use super::super::wording::{counted, learned, number, runs, size, tokens};
 use super::failures::counts;
 use super::text::{Block, Inline, Plain};
 
@@ -29,6 +29,12 @@ pub(super) fn views(out: &mut String, report: &Report) -> fmt::Result {
         card(out, export)?;
     }
     out.push_str("</div>");
+    if report.exports.iter().all(|export| export.tokens.is_none()) {
+        out.push_str(
+            "<p class=how>Tokens are counted where a model is named: <code>recoup run … --model DIR</code> makes and \
+             proves every row for it.</p>",
+        );
+    }
     if report.exports.iter().any(|export| !export.previews.is_empty()) {
         out.push_str(
             "<h3>Examples</h3><p class=how>The first ones of each view, shortened. What a trainer learns is marked \
@@ -74,6 +80,9 @@ fn card(out: &mut String, export: &ExportRow) -> fmt::Result {
             size(built.bytes),
             learned(built)
         )?;
+    }
+    if let Some(counts) = &export.tokens {
+        write!(out, "<p class=muted>{}</p>", Plain(&tokens(counts)))?;
     }
     let named = |words: &mut dyn Iterator<Item = (&'static str, u64)>| -> BTreeMap<String, u64> {
         words.map(|(word, count)| (word.to_owned(), count)).collect()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use super::super::model::{Preview, Report};
-use super::super::wording::{counted, learned, number, size};
+use super::super::wording::{counted, learned, number, size, tokens};
 use super::counts;
 use crate::fence::{cell, fenced};
 
@@ -38,6 +38,7 @@ pub(super) fn views(out: &mut String, report: &Report) -> fmt::Result {
     }
     writeln!(out)?;
     built(out, report)?;
+    token_counts(out, report)?;
     for export in &report.exports {
         // One example is enough for a terminal.
         let Some(preview) = export.previews.first() else { continue };
@@ -78,6 +79,23 @@ fn built(out: &mut String, report: &Report) -> fmt::Result {
             counts(built.weights.iter()),
             counts(built.labels.iter())
         )?;
+    }
+    writeln!(out)
+}
+
+/// What the rows count in tokens of the model that they are made for.
+fn token_counts(out: &mut String, report: &Report) -> fmt::Result {
+    if report.exports.iter().all(|export| export.tokens.is_none()) {
+        return writeln!(
+            out,
+            "Tokens are counted where a model is named: `recoup run … --model DIR` makes and proves every row for it.\n"
+        );
+    }
+    writeln!(out, "In tokens of the model that the rows are made for:\n")?;
+    for export in &report.exports {
+        if let Some(counts) = &export.tokens {
+            writeln!(out, "- {}: {}", cell(&export.view), tokens(counts))?;
+        }
     }
     writeln!(out)
 }

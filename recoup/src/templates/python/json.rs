@@ -6,7 +6,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
 
 use super::number::write_float;
-use super::repr::TEXT_BYTES_MAX;
+use super::repr::{ITEMS_MAX, TEXT_BYTES_MAX};
 
 /// Containers inside containers that are written.
 const DEPTH_MAX: usize = 200;
@@ -43,15 +43,16 @@ impl Layout {
     ///
     /// # Errors
     /// Where Python raises: an undefined value, a function, a key that is no scalar, too deep a nesting; and where the
-    /// text is longer than [`TEXT_BYTES_MAX`].
+    /// text is longer than [`TEXT_BYTES_MAX`] or has more than [`ITEMS_MAX`] items.
     pub(crate) fn dumps(&self, value: &Value) -> Result<String, Error> {
         let mut out = String::new();
-        self.write(&mut out, value, 0)?;
+        self.write(&mut out, value, 0, &mut 0)?;
         Ok(out)
     }
 
-    fn write(&self, out: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
-        if out.len() > TEXT_BYTES_MAX {
+    fn write(&self, out: &mut String, value: &Value, depth: usize, items: &mut usize) -> Result<(), Error> {
+        *items += 1;
+        if out.len() > TEXT_BYTES_MAX || *items > ITEMS_MAX {
             return Err(ErrorKind::OutOfFuel.into());
         }
         if depth > DEPTH_MAX {
@@ -71,7 +72,7 @@ impl Layout {
                 for item in value.try_iter()? {
                     self.before_item(out, is_empty, depth);
                     is_empty = false;
-                    self.write(out, &item, depth + 1)?;
+                    self.write(out, &item, depth + 1, items)?;
                 }
                 self.end(out, ']', is_empty, depth);
             }
@@ -87,7 +88,7 @@ impl Layout {
                     is_empty = false;
                     self.write_key(out, &key)?;
                     out.push_str(&self.key_separator);
-                    self.write(out, &value.get_item(&key)?, depth + 1)?;
+                    self.write(out, &value.get_item(&key)?, depth + 1, items)?;
                 }
                 self.end(out, '}', is_empty, depth);
             }
@@ -101,7 +102,7 @@ impl Layout {
             ValueKind::String => self.write_string(out, key.as_str().unwrap_or_default()),
             ValueKind::None | ValueKind::Bool | ValueKind::Number => {
                 out.push('"');
-                self.write(out, key, 0)?;
+                self.write(out, key, 0, &mut 0)?;
                 out.push('"');
             }
             kind => return Err(unserializable(kind)),

@@ -11,72 +11,100 @@ use super::text::is_printable;
 /// Bytes of the text of one list or dictionary: more than any model's context, and more than the engine's fuel lets it
 /// make text of by itself.
 pub(crate) const TEXT_BYTES_MAX: usize = 16 << 20;
+/// Items of it, those of lists inside it included: lists that hold one list many times over print more of them than bytes
+/// tell.
+pub(crate) const ITEMS_MAX: usize = 1 << 18;
 /// Containers inside containers that are written; deeper ones print as `...`, as a list in itself would.
 const DEPTH_MAX: usize = 200;
 
 /// `str(value)`; an undefined value prints nothing. Lists that hold one list many times over print more than any memory
-/// has: what is longer than [`TEXT_BYTES_MAX`] is cut off behind it.
+/// has: what is longer than [`TEXT_BYTES_MAX`] or has more than [`ITEMS_MAX`] items is cut off behind them.
 pub(crate) fn str_of(value: &Value) -> String {
-    let mut out = String::new();
-    match value.as_str() {
-        Some(text) => out.push_str(text),
-        None if value.is_undefined() => {}
-        None => write_repr(&mut out, value, 0),
-    }
-    out
+    written(value).out
 }
 
-fn write_repr(out: &mut String, value: &Value, depth: usize) {
-    if out.len() > TEXT_BYTES_MAX {
-        return;
+/// `str(value)`, unless it would be cut off.
+pub(crate) fn whole_str_of(value: &Value) -> Option<String> {
+    let writer = written(value);
+    (!writer.is_full()).then_some(writer.out)
+}
+
+fn written(value: &Value) -> Writer {
+    let mut writer = Writer::default();
+    match value.as_str() {
+        Some(text) => writer.out.push_str(text),
+        None if value.is_undefined() => {}
+        None => writer.write_repr(value, 0),
     }
-    if depth > DEPTH_MAX {
-        out.push_str("...");
-        return;
+    writer
+}
+
+/// The text so far, and the items in it.
+#[derive(Default)]
+struct Writer {
+    out: String,
+    items: usize,
+}
+
+impl Writer {
+    fn is_full(&self) -> bool {
+        self.out.len() > TEXT_BYTES_MAX || self.items > ITEMS_MAX
     }
-    match value.kind() {
-        ValueKind::Undefined => out.push_str("Undefined"),
-        ValueKind::String => write_quoted(out, value.as_str().unwrap_or_default()),
-        ValueKind::Number if !value.is_integer() => {
-            write_float(out, f64::try_from(value.clone()).unwrap_or(f64::NAN));
+
+    fn write_repr(&mut self, value: &Value, depth: usize) {
+        self.items += 1;
+        if self.is_full() {
+            return;
         }
-        ValueKind::Map => {
-            out.push('{');
-            for (index, key) in value.try_iter().into_iter().flatten().enumerate() {
-                if out.len() > TEXT_BYTES_MAX {
-                    return;
-                }
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                write_repr(out, &key, depth + 1);
-                out.push_str(": ");
-                write_repr(out, &value.get_item(&key).unwrap_or_default(), depth + 1);
+        let out = &mut self.out;
+        if depth > DEPTH_MAX {
+            out.push_str("...");
+            return;
+        }
+        match value.kind() {
+            ValueKind::Undefined => out.push_str("Undefined"),
+            ValueKind::String => write_quoted(out, value.as_str().unwrap_or_default()),
+            ValueKind::Number if !value.is_integer() => {
+                write_float(out, f64::try_from(value.clone()).unwrap_or(f64::NAN));
             }
-            out.push('}');
-        }
-        ValueKind::Seq | ValueKind::Iterable => {
-            let is_tuple = value.is_tuple();
-            out.push(if is_tuple { '(' } else { '[' });
-            let mut count = 0;
-            for item in value.try_iter().into_iter().flatten() {
-                if out.len() > TEXT_BYTES_MAX {
-                    return;
+            ValueKind::Map => {
+                out.push('{');
+                for (index, key) in value.try_iter().into_iter().flatten().enumerate() {
+                    if self.is_full() {
+                        return;
+                    }
+                    if index > 0 {
+                        self.out.push_str(", ");
+                    }
+                    self.write_repr(&key, depth + 1);
+                    self.out.push_str(": ");
+                    self.write_repr(&value.get_item(&key).unwrap_or_default(), depth + 1);
                 }
-                if count > 0 {
-                    out.push_str(", ");
-                }
-                write_repr(out, &item, depth + 1);
-                count += 1;
+                self.out.push('}');
             }
-            out.push_str(match (is_tuple, count) {
-                (true, 1) => ",)",
-                (true, _) => ")",
-                (false, _) => "]",
-            });
-        }
-        _ => {
-            let _ = write!(out, "{value}");
+            ValueKind::Seq | ValueKind::Iterable => {
+                let is_tuple = value.is_tuple();
+                out.push(if is_tuple { '(' } else { '[' });
+                let mut count = 0;
+                for item in value.try_iter().into_iter().flatten() {
+                    if self.is_full() {
+                        return;
+                    }
+                    if count > 0 {
+                        self.out.push_str(", ");
+                    }
+                    self.write_repr(&item, depth + 1);
+                    count += 1;
+                }
+                self.out.push_str(match (is_tuple, count) {
+                    (true, 1) => ",)",
+                    (true, _) => ")",
+                    (false, _) => "]",
+                });
+            }
+            _ => {
+                let _ = write!(out, "{value}");
+            }
         }
     }
 }

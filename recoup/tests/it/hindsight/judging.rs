@@ -1,11 +1,12 @@
 //! The way of a model's goal: two judges, the memory of what was refused, and what no answer means.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use recoup::hindsight::corpus::Corpus;
 use recoup::hindsight::relabeler::Judges;
 use recoup::hindsight::{RelabelConfig, Relabeled, Subject, relabel};
+use recoup::judges::{JudgeConfig, Seat};
 use recoup::models::{ChatReply, ModelError, ScriptedModel};
 use recoup::task::Task;
 use recoup::trajectory::{ArgumentsForm, Node, Outcome, Part, Role, ToolCall, Trajectory};
@@ -39,6 +40,10 @@ fn opinion(valid: bool, confidence: f64) -> String {
     format!(r#"{{"reason":"r","valid":{valid},"confidence":{confidence}}}"#)
 }
 
+fn seat(model: ScriptedModel) -> Seat<'static> {
+    Seat::new(Box::new(model), JudgeConfig::default(), Arc::default())
+}
+
 /// Relabels the run with a relabeler and a judge that say the same every time; also how often the judge was asked.
 fn decided(
     relabeler: Result<&str, ModelError>,
@@ -50,15 +55,14 @@ fn decided(
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
     let judges = Judges {
-        relabeler: Box::new(ScriptedModel::new("gpt", move |_| reply.clone())),
+        relabeler: seat(ScriptedModel::new("gpt", move |_| reply.clone())),
         judge: judge.map(|(family, says)| {
-            Box::new(ScriptedModel::new(family, move |_| {
+            seat(ScriptedModel::new(family, move |_| {
                 counted.fetch_add(1, Ordering::Relaxed);
                 says.clone().map(ChatReply::text)
-            })) as Box<dyn recoup::models::ChatModel>
+            }))
         }),
-        window_tokens: 4_000,
-        answer_tokens: 1_000,
+        quotes_facts: false,
     };
     let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0), refused: &[] };
     let relabeled = relabel(subject, RelabelConfig::default(), Some(&judges));
@@ -109,4 +113,73 @@ fn no_answer_accepts_nothing_and_decides_nothing() {
     // An answer that cannot be read is an answer: no goal stands.
     let (garbled, _) = decided(Ok("Sure!"), Some(("qwen", Ok(opinion(true, 1.0)))));
     assert!(garbled.undecided.is_none() && garbled.accepted().is_none());
+}
+
+#[test]
+fn a_quoted_fact_is_one_only_where_it_stands() {
+    let mut run = run();
+    run.nodes[2].parts = vec![Part::text_result(None, "Carried by Borealis Night Freight.\nDelivered.")];
+    let corpus = Corpus::new([(run.task.key.clone(), Corpus::document(&run))]);
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let kept = Arc::clone(&asked);
+    let relabeler = ScriptedModel::new("gpt", move |request| {
+        let is_for_facts = request.schema.as_ref().is_some_and(|schema| schema.name == "quoted_facts");
+        if !is_for_facts {
+            kept.lock().unwrap().push(request.messages[1].content.clone());
+            return Ok(ChatReply::text(TRUE));
+        }
+        Ok(ChatReply::text(
+            r#"{"facts":[{"node":2,"quote":"Borealis Night Freight"},{"node":2,"quote":"Boreal Night Freight"},
+                {"node":1,"quote":"Borealis Night Freight"},{"node":2,"quote":"Freight.\nDelivered"}]}"#,
+        ))
+    });
+    let judges = Judges { relabeler: seat(relabeler), judge: None, quotes_facts: true };
+    let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0), refused: &[] };
+    let relabeled = relabel(subject, RelabelConfig::default(), Some(&judges));
+    assert_eq!((relabeled.quotes.kept, relabeled.quotes.dropped), (1, 3));
+    assert!(asked.lock().unwrap()[0].contains(r#""says":"Borealis Night Freight""#));
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_asked_for_once_more() {
+    let run = run();
+    let corpus = Corpus::new([(run.task.key.clone(), Corpus::document(&run))]);
+    let once = |answer: String| {
+        seat(ScriptedModel::new(if answer == TRUE { "gpt" } else { "qwen" }, move |request| {
+            let is_again = request.messages.len() > 2;
+            Ok(ChatReply::text(if is_again { answer.as_str() } else { "Sure!" }))
+        }))
+    };
+    let judges = Judges {
+        relabeler: once(TRUE.to_owned()),
+        judge: Some(once(opinion(true, 0.8))),
+        quotes_facts: false,
+    };
+    let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0), refused: &[] };
+    let relabeled = relabel(subject, RelabelConfig::default(), Some(&judges));
+    assert_eq!(evidence(&relabeled), Some(Evidence::TwoJudges), "{:#?}", relabeled.goals);
+}
+
+#[test]
+fn a_record_that_is_too_long_is_shown_in_part() {
+    let run = run();
+    let corpus = Corpus::new([(run.task.key.clone(), Corpus::document(&run))]);
+    let refuses = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&refuses);
+    let relabeler = ScriptedModel::new("gpt", move |request| {
+        if request.max_tokens > 1_000 {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let (host, message) = ("h".to_owned(), "the prompt is too long".to_owned());
+            return Err(ModelError::Status { host, status: 400, message, retry_after_ms: None });
+        }
+        Ok(ChatReply::text(TRUE))
+    });
+    let config = JudgeConfig { window_tokens: 4_000, ..JudgeConfig::default() };
+    let relabeler = Seat::new(Box::new(relabeler), config, Arc::default());
+    let judges = Judges { relabeler, judge: None, quotes_facts: false };
+    let subject = Subject { run: &run, environment: None, corpus: &corpus, document: Some(0), refused: &[] };
+    for _ in 0..2 {
+        assert!(relabel(subject, RelabelConfig::default(), Some(&judges)).accepted().is_some());
+    }
+    assert_eq!(refuses.load(Ordering::Relaxed), 1, "the limit is met once");
 }
