@@ -34,6 +34,9 @@ pub(crate) struct ProxyArgs {
     /// Seed of the coins
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Tokens that the student's context holds: labels of longer states are marked `context_overflow`
+    #[arg(long, value_name = "TOKENS")]
+    pub context: Option<u64>,
     /// Send the teacher requests as they are, secrets and personal data included
     #[arg(long)]
     pub teacher_raw: bool,

@@ -148,7 +148,8 @@ fn sharing(flags: &ProxyArgs) -> Result<Option<(Sharing, Teachers)>, Failure> {
         places: Arc::new(Semaphore::new(usize::from(flags.label_concurrency))),
         waiting: AtomicUsize::new(0),
     };
-    Ok(Some((Sharing { mixing, round: flags.round, seed: flags.seed }, teachers)))
+    let sharing = Sharing { mixing, round: flags.round, seed: flags.seed, context: flags.context };
+    Ok(Some((sharing, teachers)))
 }
 
 fn teacher(name: &str) -> Result<Teacher, Failure> {

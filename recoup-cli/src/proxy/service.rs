@@ -271,7 +271,7 @@ async fn taught(
     let turn = known(turn).await?;
     if !status.is_success() {
         let said = String::from_utf8_lossy(&body).into_owned();
-        turn.finish(Err(Failure::new("upstream-status", format!("{}: {said}", status.as_u16()))));
+        turn.finish(Err(Failure::of_status(status.as_u16(), &said)));
         return Ok(whole(status, "application/json", body));
     }
     let body = match teacher::restored(asked.disguise.as_ref(), body) {

@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use recoup::importers::recoup_proxy::{Api, End, Entry, Problem};
+use recoup::importers::recoup_proxy::{self, Api, End, Entry, Problem};
 use recoup::interleaving::Delivered;
+use recoup::models::ModelError;
 use recoup::verdict::Actor;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
@@ -159,6 +160,18 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
+    }
+
+    /// Of an upstream that answered with an error.
+    pub(super) fn of_status(status: u16, said: &str) -> Self {
+        let error = ModelError::Status {
+            host: String::new(),
+            status,
+            message: said.to_owned(),
+            retry_after_ms: None,
+        };
+        let code = if error.is_context_full() { recoup_proxy::CONTEXT_FULL } else { "upstream-status" };
+        Self::new(code, format!("{status}: {said}"))
     }
 }
 

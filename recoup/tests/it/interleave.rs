@@ -92,6 +92,7 @@ impl<'a> Setup<'a> {
             plan: &self.plan,
             number: 1,
             pairing: Pairing {
+                scores: true,
                 student: self.student,
                 teacher: self.teacher,
                 mixing: self.mixing,

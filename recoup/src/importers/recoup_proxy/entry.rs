@@ -16,6 +16,9 @@ use crate::verdict::{Actor, LabelRefusal};
 /// The member that every entry starts with.
 pub(super) const KIND: &str = "recoup_proxy";
 
+/// The code of a [`Problem`] in which an upstream says that a state is longer than its model's context.
+pub const CONTEXT_FULL: &str = "context-full";
+
 /// An API that clients speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -87,6 +90,9 @@ pub struct Sharing<'a> {
     pub round: u32,
     /// Who acts when.
     pub mixing: Mixing,
+    /// Tokens that the student's context holds, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
 }
 
 /// What came of a request.

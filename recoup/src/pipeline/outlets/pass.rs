@@ -12,7 +12,7 @@ use crate::pipeline::{ContentSettings, PipelineError};
 use crate::redaction::Redacted;
 use crate::report::{Preview, RunRow};
 use crate::reporter::Reporter;
-use crate::rollout::interleave::Aggregate;
+use crate::rollout::interleave::{self, Aggregate, Gathering};
 use crate::store::{Filter, Page, Store};
 use crate::verdict::Side;
 use crate::views::{Exclusion, Relabels, Tally, ViewInput};
@@ -30,6 +30,8 @@ pub(super) struct Passed {
     pub previews: Vec<Vec<Preview>>,
     /// The runs that gave something to a view, in order.
     pub given: Vec<TrajectoryId>,
+    /// What the runs that students and teachers share came to.
+    pub shared: interleave::Report,
 }
 
 /// What one run gives to every outlet.
@@ -59,8 +61,10 @@ pub(super) fn pass(
 ) -> Result<Passed, PipelineError> {
     let total = ids.map_or_else(|| store.count(&Filter::default()), |ids| Ok(ids.len() as u64))?;
     reporter.stage("write", Some(total));
-    let mut passed =
-        Passed { runs: Vec::new(), previews: vec![Vec::new(); training.len()], given: Vec::new() };
+    let previews = vec![Vec::new(); training.len()];
+    let shared = interleave::Report::default();
+    let mut passed = Passed { runs: Vec::new(), previews, given: Vec::new(), shared };
+    let mut gathering = Gathering::default();
     let mut siblings = Siblings::default();
     let draws_goals = training.iter().any(|training| training.view.draws_goals());
     let goals = if draws_goals { Goals::read(store)? } else { Goals::default() };
@@ -79,6 +83,7 @@ pub(super) fn pass(
             }
         };
         if page.is_empty() {
+            passed.shared = gathering.finish();
             return Ok(passed);
         }
         offset += page.len() as u64;
@@ -122,6 +127,10 @@ pub(super) fn pass(
                 }
                 passed.given.extend(gives.then_some(loaded.row.id));
                 passed.runs.extend(report);
+                if ids.is_none() {
+                    let labels = loaded.labels.iter().map(|(_, label)| label);
+                    gathering.add(&redacted.trajectory, labels, &settings.views.labels);
+                }
             }
             bytes = 0;
         }
