@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::visit::{self, Taught, Visit};
-use super::{Api, Begin, CONTEXT_FULL, End, Entry, FORMAT, Label, Outcome, Problem, said};
+use super::{Api, BUDGET, Begin, CONTEXT_FULL, End, Entry, FORMAT, Label, Outcome, Problem, said};
 use crate::importers::dialect::Aside;
 use crate::importers::slice::RecordError;
 use crate::importers::{openai_chat, row, value};
@@ -53,6 +53,8 @@ struct Request {
     taught: Option<Result<Taught, LabelRefusal>>,
     /// Whether the upstream said that the state is longer than the model's context.
     overflowed: bool,
+    /// Whether a cap on spending kept it from being asked.
+    capped: bool,
 }
 
 struct Shared {
@@ -151,6 +153,7 @@ impl Conversation {
             shared: begin.sharing.is_some(),
             taught: None,
             overflowed: false,
+            capped: false,
         };
         if let Some(sharing) = begin.sharing {
             let super::Sharing { teacher, round, mixing, context } = sharing;
@@ -184,6 +187,7 @@ impl Conversation {
         if let Some(Problem { code, message }) = end.error {
             let (code, message) = (code.into_owned(), message.into_owned());
             request.overflowed = code == CONTEXT_FULL;
+            request.capped = code == BUDGET;
             self.failed.push(Failed {
                 request: end.request,
                 at: end.at.into_owned(),
@@ -282,7 +286,9 @@ impl Conversation {
         let mut delivered = Delivered::default();
         let mut visits = Vec::new();
         let requests = std::mem::take(&mut self.requests);
-        delivered.is_aborted = requests.values().next_back().is_some_and(|last| last.executed.is_none());
+        let unanswered = requests.values().next_back().filter(|last| last.executed.is_none());
+        delivered.is_aborted = unanswered.is_some_and(|last| !last.capped);
+        delivered.is_capped = unanswered.is_some_and(|last| last.capped);
         let student = requests.values().filter(|request| request.actor == Actor::Student);
         let student = student.filter_map(|request| self.run.nodes.get(request.executed?)).next_back();
         let student = student.and_then(|node| node.occurrence.call.as_ref()?.model.clone());

@@ -14,14 +14,18 @@ mod entry;
 mod said;
 mod visit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::value::RawValue;
 
 use self::conversation::{Conversation, Finished};
-pub use self::entry::{Api, Begin, CONTEXT_FULL, End, Entry, Label, Outcome, Problem, Sharing};
+pub use self::entry::{Api, BUDGET, Begin, CONTEXT_FULL, End, Entry, Label, Outcome, Problem, Sharing};
 pub use self::visit::{Taught, Visit};
+use super::dialect::Aside;
+use super::openai_chat;
 use super::slice::{self, Joined, RawRecord, RecordError};
 use super::{Event, ImportError, Importer, Layout, Outline, Probe, Shape, Sink, Source};
-use crate::trajectory::{Sealed, Trajectory};
+use crate::trajectory::{Node, Sealed, Tool, Trajectory};
 use crate::verdict::StateLabel;
 use crate::warning::Loss;
 
@@ -90,6 +94,21 @@ pub fn read(
         }
     }
     Ok(runs)
+}
+
+/// Messages of an API as nodes, in order. What cannot be read is a part without a meaning.
+pub fn nodes(api: Api, messages: &[&RawValue]) -> Vec<Node> {
+    said::nodes(api, messages, &mut Aside::default()).into_iter().flatten().collect()
+}
+
+/// The tools that a request of any API offers.
+///
+/// # Errors
+/// Where one of them is known to its provider alone, in words.
+pub fn tools(raw: Option<&RawValue>) -> Result<Vec<Tool>, String> {
+    let Some(raw) = raw else { return Ok(Vec::new()) };
+    let read = openai_chat::tools(raw, FORMAT, &mut BTreeSet::new());
+    read.ok_or_else(|| "a tool is known to its provider alone".to_owned())
 }
 
 fn conversations(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Finished, RawRecord)>, ImportError> {

@@ -102,7 +102,7 @@ impl<'a> Shared<'a> {
         turn: &Turn,
     ) -> Result<Result<TokenShift, Unscored>, PolicyError> {
         let Some(sampled) = &turn.sampled else { return Ok(Err(Unscored::Student)) };
-        let given = self.pairing.teacher.score(situation, &sampled.message);
+        let given = self.pairing.teacher.score(situation, sampled);
         let given = given.map_err(|error| PolicyError::Teacher(Box::new(error)))?;
         Ok(match given {
             Some(given) => token_shift(&sampled.tokens, &given).ok_or(Unscored::Tokens),
