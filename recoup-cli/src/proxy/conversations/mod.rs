@@ -178,9 +178,12 @@ impl Conversations {
         shown: &[Shown],
         tools: Option<Fingerprint>,
     ) -> Place {
-        let histories = histories(asking, shown);
         let previous = self.by_previous(asking);
         let resumes = previous.is_some();
+        // What goes on from a kept answer begins where that ends, and not anew.
+        let kept = previous.and_then(|(id, message, _)| self.by_id.get(&id)?.message(message?));
+        let start = kept.map_or_else(|| root(asking.scope, asking.api, asking.session), |kept| kept.history);
+        let histories = histories_from(start, shown);
         let found = previous
             .or_else(|| self.by_name(asking, shown, &histories))
             .or_else(|| self.by_longest(asking, &histories))
@@ -603,7 +606,10 @@ fn root(scope: Fingerprint, api: Api, session: Option<&str>) -> Fingerprint {
 
 /// The fingerprint of the history up to each message.
 fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
-    let mut history = root(asking.scope, asking.api, asking.session);
+    histories_from(root(asking.scope, asking.api, asking.session), shown)
+}
+
+fn histories_from(mut history: Fingerprint, shown: &[Shown]) -> Vec<Fingerprint> {
     let mut histories = Vec::with_capacity(shown.len());
     for message in shown {
         history = history.then(message.fingerprint);

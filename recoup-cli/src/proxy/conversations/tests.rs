@@ -182,6 +182,8 @@ fn a_previous_answer_belongs_to_its_client_api_and_session() {
     assert_eq!(place(asking(Api::Responses, Some("s"), Some("r"), None)), first.id);
     assert_ne!(place(asking(Api::Responses, Some("t"), Some("r"), None)), first.id);
     assert_ne!(place(asking(Api::Chat, None, Some("r"), None)), first.id);
+    // What was said after it does not begin a history.
+    assert_ne!(place(asking(Api::Responses, None, None, None)), first.id);
     let stranger = Asking { scope: Fingerprint(2), ..asking(Api::Responses, None, Some("r"), None) };
     assert_ne!(place(stranger), first.id);
 }
