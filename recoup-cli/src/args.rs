@@ -201,8 +201,9 @@ pub(crate) enum Against {
 /// The main job.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Files, folders, globs, archives (`.gz`, `.zst`, `.zip`), or `-` for standard input
-    #[arg(required = true, value_name = "PATH")]
+    /// Files, folders, globs, archives (`.gz`, `.zst`, `.zip`), or `-` for standard input; without any, what the
+    /// project holds
+    #[arg(value_name = "PATH")]
     pub paths: Vec<String>,
     /// Folder for the report and the training files [default: recoup-out]
     #[arg(long, value_name = "DIR", env = "RECOUP_OUT")]

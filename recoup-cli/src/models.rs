@@ -174,17 +174,43 @@ impl Models {
         printer: Printer,
     ) -> Result<Decision, Failure> {
         if !spend.dry_run && estimate.requests > 0 && !settings.offline {
-            for keyless in &self.keyless {
-                let (host, variables) = (&keyless.host, keyless.variables());
-                if keyless.is_refused() {
-                    return Err(Failure::user(format!("nothing was sent: no key is set for {host}"))
-                        .code("no-key")
-                        .hint(format!("set {variables} to the key in the environment")));
-                }
-                printer.note(format_args!("no key is set for {host}; where it wants one, set {variables}"));
-            }
+            self.require_keys(printer)?;
         }
         announce(estimate, spend, self.asking.budget().limits().cost, settings, printer)
+    }
+
+    /// Says what may be spent while a command runs on of which nobody knows how much it will ask.
+    ///
+    /// # Errors
+    /// As [`Models::announce`].
+    pub(crate) fn require_consent(&self, spend: &SpendArgs, printer: Printer) -> Result<(), Failure> {
+        self.require_keys(printer)?;
+        let elsewhere = || self.asking.models().iter().filter(|model| !model.is_local());
+        if spend.max_cost.is_some() || spend.yes {
+            return Ok(());
+        }
+        if let Some(unpriced) = elsewhere().find(|model| model.price().is_none()) {
+            return Err(would_spend(&format!("nobody knows what `{}` costs", unpriced.identity().model)));
+        }
+        if let Some(cap) = self.asking.budget().limits().cost.filter(|_| elsewhere().next().is_some()) {
+            printer.note(format_args!(
+                "no more than {cap} is spent: `--max-cost USD` sets another cap, `--yes` sets none"
+            ));
+        }
+        Ok(())
+    }
+
+    fn require_keys(&self, printer: Printer) -> Result<(), Failure> {
+        for keyless in &self.keyless {
+            let (host, variables) = (&keyless.host, keyless.variables());
+            if keyless.is_refused() {
+                return Err(Failure::user(format!("nothing was sent: no key is set for {host}"))
+                    .code("no-key")
+                    .hint(format!("set {variables} to the key in the environment")));
+            }
+            printer.note(format_args!("no key is set for {host}; where it wants one, set {variables}"));
+        }
+        Ok(())
     }
 
     /// Sends what was put off, and says what was spent and what providers did that a user should know.
@@ -413,11 +439,15 @@ fn announce(
             Some(model) => format!("nobody knows what `{model}` costs"),
             None => format!("this costs about {}", estimate.cost),
         };
-        return Err(Failure::user(format!("nothing was sent: {reason}"))
-            .code("would-spend")
-            .hint("`--yes` asks all the same, `--max-cost USD` sets a cap, `--prices FILE` tells prices"));
+        return Err(would_spend(&reason));
     }
     Ok(Decision::Ask)
+}
+
+fn would_spend(reason: &str) -> Failure {
+    Failure::user(format!("nothing was sent: {reason}"))
+        .code("would-spend")
+        .hint("`--yes` asks all the same, `--max-cost USD` sets a cap, `--prices FILE` tells prices")
 }
 
 /// An estimate in words.

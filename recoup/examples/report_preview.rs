@@ -209,6 +209,7 @@ fn main() {
         provenance: Provenance::new("8d1f0a6c2b7e44a0".into(), "51b7c0dd9a1e33f2".into()),
         replay: None,
         judges: None,
+        shared: recoup::rollout::interleave::Report::default(),
         import: Some(ImportRow {
             files: 214,
             unrecognized: vec!["traces/README.md".into(), "traces/plot.png".into()],

@@ -392,6 +392,8 @@ pub struct Proxied<'a> {
     pub requests: u64,
     /// Requests by how they ended; the counts sum to `requests`.
     pub ended: BTreeMap<&'a str, u64>,
+    /// What teachers took.
+    pub spent: Amount,
 }
 
 /// A run shown without outcome and verdicts (`review`); one a line, without a head.

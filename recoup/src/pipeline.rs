@@ -158,7 +158,9 @@ pub fn run(
     }
     let replaying = replay::replay_known(store, opener, config, reporter)?;
     let relabeling = relabel::relabel_new(store, opener, config, reporter)?;
-    let outlets = write_outlets(store, Some(&imported), config, reporter)?;
+    // Nobody wants to hear what was read where nothing was to be.
+    let heard = Some(&imported).filter(|_| !sources.is_empty() || !imported.problems.is_empty());
+    let outlets = write_outlets(store, heard, config, reporter)?;
     let summary = summarize(store, &imported, Some(&diagnosing), Some(&outlets))?;
     Ok((
         Summary { replayed: replaying.new, relabeled: relabeling.accepted.values().sum(), judged, ..summary },

@@ -19,6 +19,7 @@ pub use self::replayed::{
 };
 pub use self::state_label::{
     Actor, CallAst, LabelCost, LabelMark, LabelRefusal, NoTurn, RefusalCode, StateLabel, TokenShift, TurnAst,
+    Unscored,
 };
 use crate::id::{Hash, TrajectoryId, VerdictId};
 use crate::json::Json;

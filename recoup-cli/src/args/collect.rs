@@ -100,7 +100,7 @@ pub(crate) struct RoundArgs {
     #[arg(long, value_name = "TOKENS", requires = "student")]
     pub context: Option<u64>,
     /// Ask the student's model how likely it finds what it writes, and the teacher's how likely it finds the same: the
-    /// reverse KL divergence, where their servers say (vLLM does)
+    /// reverse KL divergence, where their servers say (vLLM and llama.cpp do)
     #[arg(long, requires = "student")]
     pub logprobs: bool,
     /// Let student and teacher also run every task alone, for the report

@@ -1,10 +1,13 @@
 //! `recoup proxy`.
 
+use super::values::parse_dollars;
 use super::values::parse_size;
 use clap::Args;
 use clap::ValueEnum;
 use recoup::interleaving::Prefixes;
 use recoup::interleaving::Schedule;
+use recoup::models::Cost;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where to listen, and where requests go.
@@ -18,7 +21,7 @@ pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "MODE", value_enum)]
     pub mode: Option<ProxyMode>,
     /// Model that labels every visited state, as `openai:MODEL`, `openai-responses:MODEL`, `anthropic:MODEL` or
-    /// `http://HOST/v1#MODEL`; one for each API that clients speak
+    /// `http://HOST/v1#MODEL`. Of several, the one that speaks a client's API is asked
     #[arg(long, value_name = "MODEL")]
     pub teacher: Vec<String>,
     /// Round of collection, from 1
@@ -34,6 +37,9 @@ pub(crate) struct ProxyArgs {
     /// Seed of the coins
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Tokens that the student's context holds: labels of longer states are marked `context_overflow`
+    #[arg(long, value_name = "TOKENS")]
+    pub context: Option<u64>,
     /// Send the teacher requests as they are, secrets and personal data included
     #[arg(long)]
     pub teacher_raw: bool,
@@ -46,6 +52,22 @@ pub(crate) struct ProxyArgs {
     /// Most labels that are asked for at a time
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub label_concurrency: u16,
+    /// Most dollars that teachers may cost while the proxy runs; then labels are missing, turns of the teacher are
+    /// refused, and the student goes on [default: 1, where the teacher has a price]
+    #[arg(long, value_name = "USD", env = "RECOUP_MAX_COST", value_parser = parse_dollars)]
+    pub max_cost: Option<Cost>,
+    /// Most tokens of teachers' questions and answers
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+    /// Most requests that teachers are sent
+    #[arg(long, value_name = "N")]
+    pub max_requests: Option<u64>,
+    /// Ask a teacher even where that may cost more than $1, or nobody knows how much
+    #[arg(long, short)]
+    pub yes: bool,
+    /// TOML file with prices: `[models."NAME"]`, `input` and `output` in dollars a million tokens
+    #[arg(long, value_name = "FILE", env = "RECOUP_PRICES")]
+    pub prices: Option<PathBuf>,
     /// Address to listen on; one that others can reach needs `--token`
     #[arg(long, value_name = "IP", default_value_t = std::net::IpAddr::from([127, 0, 0, 1]))]
     pub host: std::net::IpAddr,

@@ -86,6 +86,7 @@ pub(super) fn collect(
             form: flags.round.student_form.0,
             context: flags.round.context,
             verify: labels.verified,
+            scores: flags.round.logprobs,
         },
         alone: flags.round.alone,
         // Who waits for an answer needs no processor.

@@ -7,17 +7,17 @@ use std::sync::atomic::AtomicUsize;
 use recoup::answers::{Proxied, Proxying};
 use recoup::importers::recoup_proxy::Api;
 use recoup::interleaving::Mixing;
-use recoup::models::{ModelSpec, Secret, SpecError, Wire};
+use recoup::models::{Amount, AskedModel, ModelSpec, Secret, SpecError, Wire};
 use tokio::sync::Semaphore;
 
 use super::project;
 use crate::Ended;
-use crate::args::{ProxyArgs, ProxyMode};
+use crate::args::{ProxyArgs, ProxyMode, SpendArgs};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::models;
+use crate::models::{self, Models};
 use crate::printer::Printer;
-use crate::proxy::{self, Config, Limits, Sharing, Teacher, Teachers, Timing, Upstream, Upstreams};
+use crate::proxy::{self, Config, Limits, Sharing, Spending, Teacher, Teachers, Timing, Upstream, Upstreams};
 use crate::settings::Settings;
 
 /// Serves until it is told to stop.
@@ -28,11 +28,12 @@ pub(crate) fn proxy(flags: &ProxyArgs, settings: &Settings, printer: Printer) ->
             .hint("set one with `--token` or RECOUP_PROXY_TOKEN, or leave `--host` out"));
     }
     let upstreams = upstreams(flags)?;
-    let sharing = sharing(flags)?;
     if settings.offline {
         return Err(Failure::user("a proxy needs the network").code("offline").hint("leave `--offline` out"));
     }
+    // Before any thread begins: each takes over which signals it leaves to others.
     let interrupt = Interrupt::listen();
+    let sharing = sharing(flags, settings, printer)?;
     project::create_or_open(settings)?;
     let config = Config {
         address: SocketAddr::new(flags.host, flags.port),
@@ -60,7 +61,8 @@ pub(crate) fn proxy(flags: &ProxyArgs, settings: &Settings, printer: Printer) ->
     let done = running.finish()?;
     let requests: u64 = done.ended.iter().map(|(_, count)| count).sum();
     if printer.is_json() {
-        printer.json(&settings.answer(Proxied { requests, ended: done.ended.into_iter().collect() }));
+        let ended = done.ended.into_iter().collect();
+        printer.json(&settings.answer(Proxied { requests, ended, spent: done.spent }));
     } else {
         let ended: Vec<String> = done
             .ended
@@ -72,6 +74,10 @@ pub(crate) fn proxy(flags: &ProxyArgs, settings: &Settings, printer: Printer) ->
             "{requests} requests: {}",
             if ended.is_empty() { "none".to_owned() } else { ended.join(", ") }
         ));
+        let Amount { cost, tokens, requests } = done.spent;
+        if requests > 0 {
+            printer.line(format_args!("teachers took {requests} requests, {tokens} tokens, {cost}"));
+        }
     }
     Ok(Ended::Done)
 }
@@ -115,7 +121,11 @@ fn upstream(wire: Wire, text: &str) -> Result<Upstream, Failure> {
 }
 
 /// Who teaches whom, as the flags say.
-fn sharing(flags: &ProxyArgs) -> Result<Option<(Sharing, Teachers)>, Failure> {
+fn sharing(
+    flags: &ProxyArgs,
+    settings: &Settings,
+    printer: Printer,
+) -> Result<Option<(Sharing, Teachers)>, Failure> {
     let default = if flags.teacher.is_empty() { ProxyMode::Record } else { ProxyMode::Shadow };
     let mode = flags.mode.unwrap_or(default);
     let mixing = match mode {
@@ -139,7 +149,22 @@ fn sharing(flags: &ProxyArgs) -> Result<Option<(Sharing, Teachers)>, Failure> {
         return Err(Failure::user("there is no teacher")
             .hint("name one with `--teacher MODEL`, or use `--mode record`"));
     }
-    let all = flags.teacher.iter().map(|name| teacher(name)).collect::<Result<Vec<_>, _>>()?;
+    let spend = settings.models.spending(&SpendArgs {
+        max_cost: flags.max_cost,
+        max_tokens: flags.max_tokens,
+        max_requests: flags.max_requests,
+        yes: flags.yes,
+        prices: flags.prices.clone(),
+        timeout: Some(flags.label_within),
+        concurrency: Some(flags.label_concurrency),
+        ..SpendArgs::default()
+    });
+    // A proxy sends nothing at an hour of its choosing, nor twice, nor for a time.
+    let spend = SpendArgs { max_time: None, hedge: None, ..spend };
+    let models = Models::open(&flags.teacher, &spend, settings, None, printer)?;
+    models.require_consent(&spend, printer)?;
+    let opened = flags.teacher.iter().zip(models.asking.models());
+    let all = opened.map(|(name, asked)| teacher(name, asked)).collect::<Result<_, _>>()?;
     let teachers = Teachers {
         all,
         raw: flags.teacher_raw,
@@ -147,11 +172,13 @@ fn sharing(flags: &ProxyArgs) -> Result<Option<(Sharing, Teachers)>, Failure> {
         within: flags.label_within,
         places: Arc::new(Semaphore::new(usize::from(flags.label_concurrency))),
         waiting: AtomicUsize::new(0),
+        spending: Spending::new(models.asking.shared_budget(), printer),
     };
-    Ok(Some((Sharing { mixing, round: flags.round, seed: flags.seed }, teachers)))
+    let sharing = Sharing { mixing, round: flags.round, seed: flags.seed, context: flags.context };
+    Ok(Some((sharing, teachers)))
 }
 
-fn teacher(name: &str) -> Result<Teacher, Failure> {
+fn teacher(name: &str, asked: &Arc<AskedModel>) -> Result<Teacher, Failure> {
     let spec = ModelSpec::parse(name)
         .map_err(|error| Failure::user(error.to_string()).code("model").hint(SpecError::hint()))?;
     let ModelSpec::Remote { wire, base_url, model } = spec else {
@@ -163,5 +190,6 @@ fn teacher(name: &str) -> Result<Teacher, Failure> {
         Wire::Anthropic => Api::Messages,
     };
     let key = models::key_of(wire, &base_url);
-    Ok(Teacher { api, name: format!("{}:{model}", wire.as_str()), base_url, model, key })
+    let name = format!("{}:{model}", wire.as_str());
+    Ok(Teacher { api, name, base_url, model, key, asked: Arc::clone(asked) })
 }

@@ -23,7 +23,10 @@ use crate::settings::Settings;
 /// Imports, diagnoses, and writes the report and the training files.
 pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let input = Input::open(&flags.paths, &flags.outcomes, settings)?;
-    input.require_runs()?;
+    let is_import = !flags.paths.is_empty();
+    if is_import {
+        input.require_runs()?;
+    }
     let known = environment::Known::of(&flags.worlds, settings)?;
     // Said before the work, not after it.
     pipeline::require_own(&settings.out)?;
@@ -34,7 +37,7 @@ pub(crate) fn run(flags: &RunArgs, settings: &Settings, printer: Printer) -> Res
         Some(model) => pipeline::training_files().map(|training| model.made_for(training)).collect(),
         None => pipeline::training_files().collect(),
     };
-    let mut store = project::create_or_open(settings)?;
+    let mut store = if is_import { project::create_or_open(settings)? } else { project::open(settings)? };
     if settings.is_split_strict(&flags.split) {
         store.make_split_strict()?;
     }

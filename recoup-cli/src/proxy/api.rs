@@ -40,6 +40,7 @@ pub(super) fn error_body(api: Option<Api>, status: u16, code: &str, message: &st
         let kind = match status {
             400 | 415 | 422 => "invalid_request_error",
             401 => "authentication_error",
+            402 => "billing_error",
             403 => "permission_error",
             404 => "not_found_error",
             413 => "request_too_large",
@@ -50,6 +51,7 @@ pub(super) fn error_body(api: Option<Api>, status: u16, code: &str, message: &st
         return json!({ "type": "error", "error": { "type": kind, "message": format!("recoup: {message}") } });
     }
     let kind = match status {
+        402 => "insufficient_quota",
         429 => "rate_limit_error",
         400..=499 => "invalid_request_error",
         _ => "server_error",

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use recoup::importers::{Event, ImportOptions, Sink, SinkError, Source, recoup_proxy};
+use recoup::rollout::interleave::recorded_label;
 use recoup::store::Store;
 use recoup::verdict::{Content, Producer, Verdict};
 use tokio::sync::oneshot;
@@ -30,7 +31,7 @@ const MESSAGES_MAX: usize = 400_000;
 const BUSY: usize = 16;
 const BUSY_REST: Duration = Duration::from_secs(30);
 /// Version of what the proxy makes of a teacher's answer.
-const LABELS_VERSION: u32 = 1;
+const LABELS_VERSION: u32 = 2;
 
 /// What the folding thread is told.
 pub(super) enum Order {
@@ -199,7 +200,7 @@ fn fold(
             proxy.journal.read(*id).map_err(|error| Failure::machine("cannot read the journal", &error))?;
         let source = Source::from_bytes("recoup-proxy", bytes, Arc::clone(&options));
         let mut watched = Watched { sink: &mut sink, refused: Vec::new() };
-        let read = recoup_proxy::read(&source, &mut watched);
+        let read = recoup_proxy::read(&source, &mut watched, recorded_label);
         if !watched.refused.is_empty() {
             damaged.push((*id, watched.refused));
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use recoup::interleaving::RequestOutcome;
+use recoup::models::Amount;
 
 /// Upper bounds of the histograms, in microseconds.
 const BOUNDS: [u64; 14] = [
@@ -91,6 +92,14 @@ pub(super) struct Beside {
     /// Entries that the disk did not take.
     pub unwritten: u64,
     pub resident_bytes: Option<u64>,
+    /// What teachers took.
+    pub spent: Amount,
+    /// Whether a cap has kept a question from them.
+    pub is_capped: bool,
+}
+
+fn read(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
 }
 
 impl Metrics {
@@ -104,26 +113,38 @@ impl Metrics {
 
     /// How often requests ended so.
     pub(super) fn by_ending(&self) -> impl Iterator<Item = (RequestOutcome, u64)> {
-        RequestOutcome::ALL.iter().copied().zip(self.ended.iter().map(|count| count.load(Ordering::Relaxed)))
+        RequestOutcome::ALL.iter().copied().zip(self.ended.iter().map(read))
     }
 
     /// The text, with what others count.
     pub(super) fn text(&self, beside: &Beside) -> String {
         let mut out = String::new();
-        let mut counter = |name: &str, help: &str, count: &AtomicU64| {
-            let count = count.load(Ordering::Relaxed);
+        let mut counter = |name: &str, help: &str, count: u64| {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}");
         };
-        counter("recoup_proxy_requests_total", "Requests for a turn.", &self.requests);
-        counter("recoup_proxy_teacher_turns_total", "Turns that the teacher executed.", &self.teacher_turns);
-        counter("recoup_proxy_labels_total", "Labels of the teacher.", &self.labels);
-        counter("recoup_proxy_labels_missing_total", "Labels that did not come.", &self.labels_missing);
-        counter("recoup_proxy_forwarded_total", "Requests for anything but a turn.", &self.forwarded);
-        counter("recoup_proxy_refused_total", "Requests refused by the server's rules.", &self.refused);
-        counter("recoup_proxy_stored_total", "Conversations put into the project.", &self.stored);
-        let unwritten = AtomicU64::new(beside.unwritten);
-        counter("recoup_proxy_unwritten_total", "Entries that the disk did not take.", &unwritten);
-        counter("recoup_proxy_damaged_total", "Entries of conversations that cannot be read.", &self.damaged);
+        counter("recoup_proxy_requests_total", "Requests for a turn.", read(&self.requests));
+        counter(
+            "recoup_proxy_teacher_turns_total",
+            "Turns that the teacher executed.",
+            read(&self.teacher_turns),
+        );
+        counter("recoup_proxy_labels_total", "Labels of the teacher.", read(&self.labels));
+        counter("recoup_proxy_labels_missing_total", "Labels that did not come.", read(&self.labels_missing));
+        counter("recoup_proxy_forwarded_total", "Requests for anything but a turn.", read(&self.forwarded));
+        counter("recoup_proxy_refused_total", "Requests refused by the server's rules.", read(&self.refused));
+        counter("recoup_proxy_stored_total", "Conversations put into the project.", read(&self.stored));
+        counter("recoup_proxy_unwritten_total", "Entries that the disk did not take.", beside.unwritten);
+        let damaged = read(&self.damaged);
+        counter("recoup_proxy_damaged_total", "Entries of conversations that cannot be read.", damaged);
+        let Amount { cost, tokens, requests } = beside.spent;
+        counter("recoup_proxy_teacher_requests_total", "Requests that teachers were sent.", requests);
+        counter("recoup_proxy_teacher_tokens_total", "Tokens of teachers' questions and answers.", tokens);
+        let name = "recoup_proxy_teacher_cost_usd_total";
+        let _ = writeln!(
+            out,
+            "# HELP {name} What teachers cost, in dollars.\n# TYPE {name} counter\n{name} {}",
+            cost.to_usd()
+        );
         let name = "recoup_proxy_ended_total";
         let _ = writeln!(out, "# HELP {name} Requests for a turn, by how they ended.\n# TYPE {name} counter");
         for (ended, count) in self.by_ending() {
@@ -134,6 +155,8 @@ impl Metrics {
         };
         gauge("recoup_proxy_conversations", "Conversations that can go on.", beside.conversations as u64);
         gauge("recoup_proxy_in_flight", "Requests for a turn under way.", beside.in_flight as u64);
+        let help = "1 where a cap on spending has kept a question from the teacher.";
+        gauge("recoup_proxy_teacher_capped", help, u64::from(beside.is_capped));
         if let Some(bytes) = beside.resident_bytes {
             gauge("process_resident_memory_bytes", "Memory of the process.", bytes);
         }

@@ -7,7 +7,8 @@
 //! A request passes the [`guard`], is read ([`request`]), placed in its conversation
 //! ([`conversations`], by [`fingerprint`]s), forwarded ([`service`], [`upstream`]) and read along on its
 //! way back ([`answer`]); a [`turn`] ends exactly once. Where there is a [`teacher`], [`sharing`] says who
-//! acts, and what the teacher sees wears a [`disguise`].
+//! acts, what it may cost stands in [`spending`], and what the teacher sees wears a [`disguise`]; one behind another API
+//! is asked in its own ([`foreign`]), and one that is not told the [`history`] has it told by the proxy.
 
 mod answer;
 mod api;
@@ -16,7 +17,9 @@ mod conversations;
 mod disguise;
 mod fingerprint;
 mod fold;
+mod foreign;
 mod guard;
+mod history;
 mod journal;
 mod metrics;
 mod relay;
@@ -26,6 +29,7 @@ mod seen;
 mod server;
 mod service;
 mod sharing;
+mod spending;
 mod teacher;
 mod turn;
 mod upstream;
@@ -41,7 +45,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hyper::header::HeaderMap;
 use recoup::importers::recoup_proxy;
-use recoup::models::Secret;
+use recoup::models::{Amount, Secret};
 use recoup::store::{Filter, Page, Store};
 use tokio::sync::Semaphore;
 
@@ -53,6 +57,7 @@ use self::journal::{Journal, Line};
 use self::metrics::Metrics;
 use self::seen::Seen;
 pub(crate) use self::sharing::Sharing;
+pub(crate) use self::spending::Spending;
 pub(crate) use self::teacher::{Teacher, Teachers};
 pub(crate) use self::upstream::{Upstream, Upstreams};
 use crate::failure::Failure;
@@ -132,6 +137,8 @@ pub(crate) struct Running {
 pub(crate) struct Done {
     /// Requests for a turn, by how they ended.
     pub ended: Vec<(&'static str, u64)>,
+    /// What teachers took.
+    pub spent: Amount,
 }
 
 /// Starts a proxy on a project.
@@ -201,7 +208,8 @@ impl Running {
         let folded = self.folder.join();
         folded.unwrap_or_else(|_| Err(Failure::user("the thread that fills the project has ended")))?;
         let ended = self.proxy.metrics.by_ending().map(|(ended, count)| (ended.as_str(), count));
-        Ok(Done { ended: ended.collect() })
+        let spent = self.proxy.teachers.as_ref().map(|teachers| teachers.spending.spent());
+        Ok(Done { ended: ended.collect(), spent: spent.unwrap_or_default() })
     }
 }
 

@@ -116,7 +116,7 @@ impl Relay {
             Reading::Error(turn, status, bytes) => {
                 let said: String =
                     String::from_utf8_lossy(&bytes).chars().take(ERROR_CHARACTERS_MAX).collect();
-                turn.finish(Err(Failure::new("upstream-status", format!("{status}: {said}"))));
+                turn.finish(Err(Failure::of_status(status, &said)));
             }
         }
     }

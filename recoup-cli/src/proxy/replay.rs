@@ -45,6 +45,7 @@ pub(super) fn replay(
                         request: begin.request,
                         parent: begin.parent,
                         first: begin.first,
+                        ordinal: begin.ordinal,
                     };
                     let id = conversations.restore(&restored, &shown);
                     let last = match shown.len() {
@@ -62,7 +63,8 @@ pub(super) fn replay(
                             .map(|answer| answer.iter().map(|raw| show(api, raw)).collect())
                             .collect();
                         let first = Some(end.first);
-                        let given = Given { last, first, alternatives: &shown, id: None, scope, now: 0 };
+                        let id_there = end.id.as_deref();
+                        let given = Given { last, first, alternatives: &shown, id: id_there, scope, now: 0 };
                         conversations.answer(id, &given);
                     }
                 }

@@ -88,6 +88,11 @@ impl<'a> TurnRequest<'a> {
         })
     }
 
+    /// A member of the body.
+    pub(super) fn member(&self, name: &str) -> Option<&'a RawValue> {
+        self.members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+    }
+
     /// The request without its history, for the record.
     pub(super) fn parameters(&self) -> Option<Box<RawValue>> {
         let kept = self.members.iter().filter(|(key, _)| !HISTORY.contains(&&**key));

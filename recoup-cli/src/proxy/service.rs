@@ -13,7 +13,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
-use recoup::importers::recoup_proxy::{Api, Begin, Entry};
+use recoup::importers::recoup_proxy::{Api, BUDGET, Begin, Entry};
 use recoup::interleaving::RequestOutcome;
 use recoup::verdict::Actor;
 use serde_json::value::RawValue;
@@ -26,9 +26,10 @@ use super::journal::Line;
 use super::relay::{Outgoing, Relay, whole};
 use super::request::TurnRequest;
 use super::sharing::Sharing;
+use super::teacher::NoReply;
 use super::turn::{Ending, Failure, Turn};
 use super::upstream::{Clients, back, onward};
-use super::{Proxy, answer, api, control, disguise, metrics, teacher};
+use super::{Proxy, Spending, api, control, disguise, metrics, teacher};
 
 /// How long a client may take to send a body.
 const BODY_WITHIN: Duration = Duration::from_mins(2);
@@ -94,11 +95,14 @@ fn refuse(api: Option<Api>, refused: &Refused) -> Response<Outgoing> {
 }
 
 fn show_metrics(proxy: &Proxy) -> Response<Outgoing> {
+    let spending = proxy.teachers.as_ref().map(|teachers| &teachers.spending);
     let text = proxy.metrics.text(&metrics::Beside {
         conversations: proxy.conversations().len(),
         in_flight: proxy.in_flight(),
         unwritten: proxy.journal.unwritten(),
         resident_bytes: metrics::resident_bytes(),
+        spent: spending.map(Spending::spent).unwrap_or_default(),
+        is_capped: spending.is_some_and(Spending::is_reached),
     });
     whole(StatusCode::OK, "text/plain; version=0.0.4", text)
 }
@@ -209,80 +213,89 @@ fn unreachable(turn: Turn, why: &str) -> Refused {
 fn label(turn: &Turn, clients: &Clients, headers: &HeaderMap, read: &TurnRequest<'_>) {
     let wanted = turn.shared && turn.actor == Actor::Student;
     let Some(teachers) = turn.proxy.teachers.as_ref().filter(|_| wanted) else { return };
-    // The teacher would have to know what the student's upstream keeps.
-    let teacher = teachers.of(turn.api).filter(|_| read.previous.is_none());
-    let body = teacher.and_then(|teacher| teachers.body(teacher, read, false, true));
-    let name = teacher.or(teachers.all.first()).map_or_else(String::new, |teacher| teacher.name.clone());
-    let headers = teacher.map_or_else(HeaderMap::new, |teacher| teacher::headers(teacher, headers));
+    let Some(teacher) = teachers.of(turn.api) else { return };
+    // The teacher does not know what the student's upstream keeps.
+    let kept = read
+        .previous
+        .is_some()
+        .then(|| (turn.place.parent.filter(|_| turn.place.resumes), turn.place.waits.clone()));
+    let state = teachers.body(teacher, read, false, true).map(|body| teacher::State {
+        body,
+        api: turn.api,
+        headers: teacher::headers(teacher, headers),
+        kept,
+    });
     turn.proxy.labels_open.fetch_add(1, Ordering::Relaxed);
     let asking = teacher::Asking {
         proxy: Arc::clone(&turn.proxy),
         conversation: turn.place.id,
         name: Arc::clone(&turn.place.name),
         request: turn.place.request,
-        teacher: name,
+        teacher: teacher.name.clone(),
         ending: Arc::clone(&turn.ending),
         settled: false,
     };
-    tokio::spawn(teacher::label(asking, clients.clone(), headers, body, turn.api));
+    tokio::spawn(teacher::label(asking, clients.clone(), state));
 }
 
 /// A turn that is the teacher's.
 async fn taught(
     proxy: &Proxy,
     clients: &Clients,
-    turn: Turn,
+    mut turn: Turn,
     headers: &HeaderMap,
     read: &TurnRequest<'_>,
 ) -> Result<Response<Outgoing>, Refused> {
     let api = turn.api;
-    let no = |turn: Turn, message: &str| {
-        turn.finish(Err(Failure::new("no-teacher", message)));
-        Err(refused(StatusCode::BAD_REQUEST, "no-teacher", message))
+    let no = |turn: Turn, status: StatusCode, code: &'static str, message: String| {
+        turn.finish(Err(Failure::new(code, message.clone())));
+        Err(refused(status, code, message))
     };
     let teacher = proxy.teachers.as_ref().and_then(|teachers| Some((teachers, teachers.of(api)?)));
     let Some((teachers, teacher)) = teacher else {
-        return no(turn, "the turn is the teacher's, and no teacher speaks this API");
+        let message = "the turn is the teacher's, and there is none".to_owned();
+        return no(turn, StatusCode::BAD_REQUEST, "no-teacher", message);
     };
     if read.previous.is_some() {
-        return no(
-            turn,
-            "the turn is the teacher's, who does not know what the upstream keeps: send the history",
-        );
+        let message = "the turn is the teacher's, whose answers the upstream does not keep: send the history";
+        return no(turn, StatusCode::BAD_REQUEST, "no-teacher", message.to_owned());
     }
     let bodies = teachers.body(teacher, read, false, false).zip(teachers.body(teacher, read, true, false));
     let Some((plain, streaming)) = bodies else {
-        return no(turn, "the request cannot be put to the teacher");
-    };
-    let asked = match teacher::question(teachers.raw, plain).await {
-        Ok(asked) => asked,
-        Err(why) => return no(turn, &why),
+        let message = "the request cannot be put to the teacher".to_owned();
+        return no(turn, StatusCode::BAD_REQUEST, "no-teacher", message);
     };
     let headers = teacher::headers(teacher, headers);
-    if asked.disguise.is_none() {
+    let asked = match teacher::question(teachers.raw, plain).await {
+        Ok(asked) => asked,
+        Err(why) => return no(turn, StatusCode::BAD_REQUEST, "no-teacher", why),
+    };
+    if teacher.api == api && asked.disguise.is_none() {
+        turn.hold = match teachers.spending.hold(teacher.asked.price(), &asked.body).await {
+            Ok(hold) => Some(hold),
+            Err(why) => return no(turn, StatusCode::PAYMENT_REQUIRED, BUDGET, why),
+        };
         let url = format!("{}{}", teacher.base_url, api::path(api));
         let response = clients.send(Method::POST, &url, headers, streaming).await;
         return relayed(turn, response).await;
     }
-    let (status, body) = match teacher::whole(clients, teacher, headers, asked.body).await {
-        Ok(answer) => answer,
-        Err(why) => return Err(unreachable(turn, &why)),
-    };
-    let turn = known(turn).await?;
-    if !status.is_success() {
-        let said = String::from_utf8_lossy(&body).into_owned();
-        turn.finish(Err(Failure::new("upstream-status", format!("{}: {said}", status.as_u16()))));
-        return Ok(whole(status, "application/json", body));
-    }
-    let body = match teacher::restored(asked.disguise.as_ref(), body) {
-        Ok(body) => body,
-        Err(refusal) => {
-            turn.finish(Err(Failure::new("unrestored", refusal.reason.clone())));
+    let (answer, body) = match teachers.reply(teacher, clients, api, headers, asked, "turn").await {
+        Ok(reply) => reply,
+        Err(NoReply::Capped(why)) => return no(turn, StatusCode::PAYMENT_REQUIRED, BUDGET, why),
+        Err(NoReply::Untold(why)) => return no(turn, StatusCode::BAD_REQUEST, "no-teacher", why),
+        Err(NoReply::Broken(why)) => return no(turn, StatusCode::BAD_GATEWAY, "upstream-unreachable", why),
+        Err(NoReply::Refused(refusal)) => {
             let message = format!("the teacher's answer cannot be used: {}", refusal.reason);
-            return Err(refused(StatusCode::BAD_GATEWAY, "unrestored", message));
+            return no(turn, StatusCode::BAD_GATEWAY, refusal.code.as_str(), message);
+        }
+        Err(NoReply::Status(status, body)) => {
+            let turn = known(turn).await?;
+            let said = String::from_utf8_lossy(&body).into_owned();
+            turn.finish(Err(Failure::of_status(status.as_u16(), &said)));
+            return Ok(whole(status, "application/json", body));
         }
     };
-    let answer = answer::whole(api, &body);
+    let turn = known(turn).await?;
     let understood = answer.is_ok();
     turn.finish(answer.map_err(Failure::from));
     if read.stream && understood {
@@ -337,7 +350,7 @@ fn begin(
             !conversations.holds_out(place.id, || held_out.unwrap_or(false)) && held_out != Some(true)
         });
     let actor = sharing.map_or(Actor::Student, |sharing| sharing.actor(&place, task, session, episode));
-    let teacher = proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api).or(teachers.all.first()));
+    let teacher = proxy.teachers.as_ref().and_then(|teachers| teachers.of(read.api));
     let harness = headers.get("user-agent").and_then(|value| value.to_str().ok());
     let entry = Begin {
         conversation: Cow::Borrowed(&place.name),
@@ -350,6 +363,7 @@ fn begin(
         episode,
         harness: harness.filter(|name| name.len() <= NAME_MAX).map(Cow::Borrowed),
         actor,
+        ordinal: place.ordinal,
         sharing: sharing.zip(teacher).map(|(sharing, teacher)| sharing.recorded(&teacher.name)),
         turn: place.turn,
         parent: place.parent,
@@ -380,6 +394,7 @@ fn begin(
         ending: Arc::new(Ending::new(sharing.is_some() && actor == Actor::Student)),
         started,
         permit: Some(permit),
+        hold: None,
         written,
         lost: false,
         ended: false,

@@ -23,6 +23,8 @@ pub(crate) struct Sharing {
     pub round: u32,
     /// Seed of the coins.
     pub seed: u64,
+    /// Tokens that the student's context holds, where that is known.
+    pub context: Option<u64>,
 }
 
 impl Sharing {
@@ -71,7 +73,8 @@ impl Sharing {
 
     /// What the record says of it.
     pub(super) fn recorded<'a>(&self, teacher: &'a str) -> recoup_proxy::Sharing<'a> {
-        recoup_proxy::Sharing { teacher: Cow::Borrowed(teacher), round: self.round, mixing: self.mixing }
+        let Self { mixing, round, context, .. } = *self;
+        recoup_proxy::Sharing { teacher: Cow::Borrowed(teacher), round, mixing, context }
     }
 }
 

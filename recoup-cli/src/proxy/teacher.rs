@@ -14,18 +14,20 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
 use recoup::importers::recoup_proxy::{Api, Entry, Label};
-use recoup::models::Secret;
+use recoup::models::{AskedModel, ModelError, Secret};
+use recoup::trajectory::Call;
 use recoup::verdict::{LabelRefusal, RefusalCode};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
-use super::Proxy;
 use super::answer::{self, Answer};
-use super::conversations::ConversationId;
+use super::conversations::{ConversationId, Durable};
 use super::disguise::Disguise;
 use super::journal::Line;
 use super::request::TurnRequest;
+use super::spending::{self, Spending};
 use super::turn::Ending;
 use super::upstream::{Clients, set_key};
+use super::{Proxy, foreign, history};
 
 /// Longest answer of a teacher.
 const ANSWER_MAX: usize = 16 << 20;
@@ -34,9 +36,9 @@ const WAITING_MAX: usize = 256 << 20;
 /// Members that ask for more answers than one, or for an answer that the provider keeps.
 const NOT_FOR_LABELS: [&str; 2] = ["n", "store"];
 
-/// A teacher that speaks one API.
-#[derive(Debug)]
+/// A teacher.
 pub(crate) struct Teacher {
+    /// What it speaks.
     pub api: Api,
     /// Its name in records, `provider:model`.
     pub name: String,
@@ -44,11 +46,13 @@ pub(crate) struct Teacher {
     pub base_url: String,
     pub model: String,
     pub key: Option<Secret<String>>,
+    /// The same model, for requests that are not in its own API.
+    pub asked: Arc<AskedModel>,
 }
 
 /// The teachers, and how they are asked.
-#[derive(Debug)]
 pub(crate) struct Teachers {
+    /// At least one.
     pub all: Vec<Teacher>,
     /// Whether they see requests as they are.
     pub raw: bool,
@@ -60,6 +64,8 @@ pub(crate) struct Teachers {
     pub places: Arc<Semaphore>,
     /// Bytes of requests that wait for a place.
     pub waiting: AtomicUsize,
+    /// What they may take.
+    pub spending: Spending,
 }
 
 /// A question for a teacher, ready to be sent.
@@ -69,10 +75,24 @@ pub(super) struct Question {
     pub disguise: Option<Disguise>,
 }
 
+/// Why a teacher gave no answer.
+pub(super) enum NoReply {
+    /// A cap on spending is reached.
+    Capped(String),
+    /// The request has no form in its API.
+    Untold(String),
+    /// It answered with an error.
+    Status(StatusCode, Bytes),
+    /// Nothing came, or nothing whole.
+    Broken(String),
+    /// What came is no answer for this client.
+    Refused(LabelRefusal),
+}
+
 impl Teachers {
-    /// The teacher that speaks an API.
+    /// The teacher for a client's API: the one that speaks it, or else the first.
     pub(super) fn of(&self, api: Api) -> Option<&Teacher> {
-        self.all.iter().find(|teacher| teacher.api == api)
+        self.all.iter().find(|teacher| teacher.api == api).or(self.all.first())
     }
 
     /// A request as a teacher gets it, before anything is put on.
@@ -182,21 +202,27 @@ fn missing(reason: impl Into<String>) -> LabelRefusal {
     LabelRefusal { code: RefusalCode::Missing, reason: reason.into() }
 }
 
+/// What a label is asked about.
+pub(super) struct State {
+    /// The request in its client's API, for the teacher's model.
+    pub body: Vec<u8>,
+    /// What the client speaks.
+    pub api: Api,
+    pub headers: HeaderMap,
+    /// Where the upstream keeps the history: the conversation's last message, and what must be written before it can
+    /// be read.
+    pub kept: Option<(Option<u32>, Vec<watch::Receiver<Durable>>)>,
+}
+
 /// Asks for a label. Nobody waits for this.
-pub(super) async fn label(
-    mut asking: Asking,
-    clients: Clients,
-    headers: HeaderMap,
-    body: Option<Vec<u8>>,
-    api: Api,
-) {
+pub(super) async fn label(mut asking: Asking, clients: Clients, state: Option<State>) {
     let proxy = Arc::clone(&asking.proxy);
     let Some(teachers) = &proxy.teachers else { return };
-    let (Some(teacher), Some(body)) = (teachers.of(api), body) else {
-        asking.settle(Err(missing("no teacher speaks this API")));
+    let Some(state) = state else {
+        asking.settle(Err(missing("the request cannot be put to the teacher")));
         return;
     };
-    let size = body.len();
+    let size = state.body.len();
     if teachers.waiting.fetch_add(size, Ordering::Relaxed) > WAITING_MAX {
         teachers.waiting.fetch_sub(size, Ordering::Relaxed);
         asking.settle(Err(missing("too many labels wait for the teacher")));
@@ -204,31 +230,133 @@ pub(super) async fn label(
     }
     let place = Arc::clone(&teachers.places).acquire_owned().await;
     teachers.waiting.fetch_sub(size, Ordering::Relaxed);
-    let asked =
-        tokio::time::timeout(teachers.within, ask(&clients, teacher, teachers.raw, headers, body)).await;
+    let asked = tokio::time::timeout(teachers.within, asked(&asking, teachers, &clients, state)).await;
     asking.settle(asked.unwrap_or_else(|_| Err(missing("the teacher took too long"))));
     drop(place);
 }
 
-async fn ask(
+async fn asked(
+    asking: &Asking,
+    teachers: &Teachers,
     clients: &Clients,
-    teacher: &Teacher,
-    raw: bool,
-    headers: HeaderMap,
-    body: Vec<u8>,
+    state: State,
 ) -> Result<Answer, LabelRefusal> {
-    let Question { body, disguise } = question(raw, body).await.map_err(missing)?;
-    let (status, body) = whole(clients, teacher, headers, body).await.map_err(missing)?;
-    if !status.is_success() {
-        let said: String = String::from_utf8_lossy(&body).chars().take(300).collect();
-        return Err(missing(format!("the teacher answered {}: {said}", status.as_u16())));
+    let State { mut body, api, headers, kept } = state;
+    if let Some((last, waits)) = kept {
+        body = with_history(asking, body, last, waits).await?;
     }
-    let body = restored(disguise.as_ref(), body)?;
-    answer::whole(teacher.api, &body).map_err(LabelRefusal::unreadable)
+    let Some(teacher) = teachers.of(api) else { return Err(missing("there is no teacher")) };
+    let question = question(teachers.raw, body).await.map_err(missing)?;
+    let reply = teachers.reply(teacher, clients, api, headers, question, "label").await;
+    let (answer, _) = reply.map_err(|why| match why {
+        NoReply::Capped(why) | NoReply::Untold(why) | NoReply::Broken(why) => missing(why),
+        NoReply::Status(status, body) => {
+            let said: String = String::from_utf8_lossy(&body).chars().take(300).collect();
+            missing(format!("the teacher answered {}: {said}", status.as_u16()))
+        }
+        NoReply::Refused(refusal) => refusal,
+    })?;
+    answer.map_err(LabelRefusal::unreadable)
+}
+
+/// A body that says the whole history, as the journal has it.
+async fn with_history(
+    asking: &Asking,
+    body: Vec<u8>,
+    last: Option<u32>,
+    waits: Vec<watch::Receiver<Durable>>,
+) -> Result<Vec<u8>, LabelRefusal> {
+    let Some(last) = last else {
+        return Err(missing("it goes on from an answer that did not come through this proxy"));
+    };
+    for mut wait in waits {
+        // Where it cannot be written, it is not found either.
+        let _ = wait.wait_for(|state| *state != Durable::NotYet).await;
+    }
+    let (proxy, conversation) = (Arc::clone(&asking.proxy), asking.conversation);
+    let read = move || {
+        let lines = proxy.journal.read(conversation).map_err(|error| error.to_string())?;
+        let history = history::up_to(&lines, last).ok_or("the journal does not hold the history")?;
+        history::told(&body, history).ok_or_else(|| "the request cannot be put to the teacher".to_owned())
+    };
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(error.to_string())).map_err(missing)
+}
+
+impl Teachers {
+    /// Asks for an answer in one piece; `body` is in the client's API, and so is what comes back. The answer as it is read,
+    /// beside its bytes.
+    pub(super) async fn reply(
+        &self,
+        teacher: &Teacher,
+        clients: &Clients,
+        api: Api,
+        headers: HeaderMap,
+        question: Question,
+        stage: &'static str,
+    ) -> Result<(Result<Answer, answer::NoAnswer>, Bytes), NoReply> {
+        let Question { body, disguise } = question;
+        if teacher.api != api {
+            let body = self.retold(teacher, api, body, stage).await?;
+            let body = restored(disguise.as_ref(), body).map_err(NoReply::Refused)?;
+            let answer = answer::whole(api, &body).map(|mut answer| {
+                spending::price(teacher.asked.price(), &mut answer.call);
+                answer
+            });
+            return Ok((answer, body));
+        }
+        let price = teacher.asked.price();
+        let hold = self.spending.hold(price, &body).await.map_err(NoReply::Capped)?;
+        let (status, body) = match whole(clients, teacher, headers, body).await {
+            Ok(answered) => answered,
+            Err(Unanswered { is_sent, why }) => {
+                if !is_sent {
+                    hold.refused();
+                }
+                return Err(NoReply::Broken(why));
+            }
+        };
+        if !status.is_success() {
+            hold.refused();
+            return Err(NoReply::Status(status, body));
+        }
+        let mut answer = answer::whole(api, &body);
+        match &mut answer {
+            Ok(answer) => hold.answered(&mut answer.call, body.len()),
+            Err(_) => hold.answered(&mut Call::default(), body.len()),
+        }
+        let body = restored(disguise.as_ref(), body).map_err(NoReply::Refused)?;
+        let call = answer.map(|answer| answer.call);
+        let answer = answer::whole(api, &body).and_then(|answer| Ok(Answer { call: call?, ..answer }));
+        Ok((answer, body))
+    }
+
+    /// Asks in the teacher's API what is in another.
+    async fn retold(
+        &self,
+        teacher: &Teacher,
+        api: Api,
+        body: Bytes,
+        stage: &'static str,
+    ) -> Result<Bytes, NoReply> {
+        let model = Arc::clone(&teacher.asked);
+        let ask = move || foreign::ask(&model, api, &body, stage);
+        let asked = tokio::task::spawn_blocking(ask).await;
+        let asked = asked.map_err(|error| NoReply::Broken(error.to_string()))?;
+        asked.map(Bytes::from).map_err(|why| match why {
+            foreign::NoAnswer::Untold(why) => {
+                NoReply::Untold(format!("the request cannot be put to a teacher of another API: {why}"))
+            }
+            foreign::NoAnswer::Model(error @ ModelError::Exhausted { .. }) => {
+                NoReply::Capped(self.spending.reached(&error))
+            }
+            foreign::NoAnswer::Model(error) => NoReply::Broken(error.to_string()),
+            foreign::NoAnswer::Unwritten(why) => NoReply::Refused(LabelRefusal::unreadable(why)),
+        })
+    }
 }
 
 /// An answer with the disguise taken off.
-pub(super) fn restored(disguise: Option<&Disguise>, body: Bytes) -> Result<Bytes, LabelRefusal> {
+fn restored(disguise: Option<&Disguise>, body: Bytes) -> Result<Bytes, LabelRefusal> {
     let Some(disguise) = disguise else { return Ok(body) };
     disguise.take_off(&body).map(Bytes::from).map_err(|unrestored| LabelRefusal {
         code: RefusalCode::Unrestored,
@@ -236,18 +364,30 @@ pub(super) fn restored(disguise: Option<&Disguise>, body: Bytes) -> Result<Bytes
     })
 }
 
-/// Asks a teacher for an answer in one piece.
-pub(super) async fn whole(
+/// No whole answer came.
+struct Unanswered {
+    /// Whether the question may have arrived.
+    is_sent: bool,
+    why: String,
+}
+
+/// Asks a teacher in its own API for an answer in one piece.
+async fn whole(
     clients: &Clients,
     teacher: &Teacher,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<(StatusCode, Bytes), String> {
+) -> Result<(StatusCode, Bytes), Unanswered> {
     let url = format!("{}{}", teacher.base_url, super::api::path(teacher.api));
-    let response = clients.send(Method::POST, &url, headers, body).await;
-    let response = response.map_err(|error| crate::failure::chain(&error.without_url()))?;
+    let response = clients.send(Method::POST, &url, headers, body).await.map_err(|error| Unanswered {
+        is_sent: !error.is_connect(),
+        why: format!("the teacher cannot be reached: {}", crate::failure::chain(&error.without_url())),
+    })?;
     let status = response.status();
     let body = Limited::new(response.into_body(), ANSWER_MAX).collect().await;
-    let body = body.map_err(|error| format!("the answer of the teacher broke off: {error}"))?;
+    let body = body.map_err(|error| Unanswered {
+        is_sent: true,
+        why: format!("the answer of the teacher broke off: {error}"),
+    })?;
     Ok((status, body.to_bytes()))
 }

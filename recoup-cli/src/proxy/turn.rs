@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use recoup::importers::recoup_proxy::{Api, End, Entry, Problem};
+use recoup::importers::recoup_proxy::{self, Api, End, Entry, Problem};
 use recoup::interleaving::Delivered;
+use recoup::models::ModelError;
 use recoup::verdict::Actor;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
@@ -16,6 +17,7 @@ use super::answer::{Answer, NoAnswer};
 use super::conversations::{Durable, Given, Place, Shown};
 use super::fingerprint::{Fingerprint, show};
 use super::journal::Line;
+use super::spending::Hold;
 
 /// A turn that was begun.
 pub(super) struct Turn {
@@ -31,6 +33,8 @@ pub(super) struct Turn {
     pub ending: Arc<Ending>,
     pub started: Instant,
     pub permit: Option<OwnedSemaphorePermit>,
+    /// What is set aside for it, where its teacher answers in pieces.
+    pub hold: Option<Hold>,
     /// Told once its request is written, or cannot be.
     pub written: oneshot::Receiver<bool>,
     /// Whether its request could not be written.
@@ -50,10 +54,13 @@ impl Turn {
             return;
         }
         let proxy = Arc::clone(&self.proxy);
-        let (answer, failure) = match result {
+        let (mut answer, failure) = match result {
             Ok(answer) => (answer, None),
             Err(failure) => (Answer::default(), Some(failure)),
         };
+        if let Some(hold) = self.hold.take() {
+            settle(hold, &mut answer, failure.as_ref());
+        }
         let shown: Vec<Vec<Shown>> = answer
             .alternatives
             .iter()
@@ -86,6 +93,8 @@ impl Turn {
             conversation: Cow::Borrowed(&self.place.name),
             request: self.place.request,
             at: proxy.timestamp().into(),
+            // No other API goes on from an answer by its name.
+            id: answer.id.as_deref().filter(|_| self.api == Api::Responses).map(Cow::Borrowed),
             first,
             answers: answer.alternatives.iter().map(|raws| raws.iter().map(|raw| &**raw).collect()).collect(),
             call: failure.is_none().then(|| Box::new(answer.call.clone())),
@@ -101,7 +110,8 @@ impl Turn {
         });
         drop(conversations);
         proxy.metrics.whole.count(self.started.elapsed());
-        self.ending.answered(&proxy, failure.is_none().then_some(self.actor));
+        let is_capped = failure.as_ref().is_some_and(|failure| failure.code == recoup_proxy::BUDGET);
+        self.ending.answered(&proxy, failure.is_none().then_some(self.actor), is_capped);
         if self.actor == Actor::Teacher && failure.is_none() {
             proxy.metrics.teacher_turns.fetch_add(1, Ordering::Relaxed);
         }
@@ -126,11 +136,11 @@ impl Ending {
         Self(Mutex::new((Delivered::default(), 1 + u8::from(label))))
     }
 
-    /// The answer has ended; nobody acted where it failed.
-    fn answered(&self, proxy: &Proxy, actor: Option<Actor>) {
+    /// The answer has ended; nobody acted where it failed, or where a cap kept it from being asked for.
+    fn answered(&self, proxy: &Proxy, actor: Option<Actor>, is_capped: bool) {
         self.part(proxy, |delivered| match actor {
             Some(actor) => delivered.took(actor),
-            None => delivered.is_aborted = true,
+            None => (delivered.is_capped, delivered.is_aborted) = (is_capped, !is_capped),
         });
     }
 
@@ -149,6 +159,22 @@ impl Ending {
     }
 }
 
+/// Counts what an answer in pieces took.
+fn settle(hold: Hold, answer: &mut Answer, failure: Option<&Failure>) {
+    let is_refusal = |failure: &Failure| {
+        matches!(failure.code, "upstream-status" | "upstream-unreachable" | recoup_proxy::CONTEXT_FULL)
+    };
+    match failure {
+        None => {
+            let bytes = answer.alternatives.iter().flatten().map(|raw| raw.get().len()).sum();
+            hold.answered(&mut answer.call, bytes);
+        }
+        Some(failure) if is_refusal(failure) => hold.refused(),
+        // It was broken off, and nobody says what it took: all that was set aside.
+        Some(_) => drop(hold),
+    }
+}
+
 /// Why a turn has no answer.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -159,6 +185,18 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
+    }
+
+    /// Of an upstream that answered with an error.
+    pub(super) fn of_status(status: u16, said: &str) -> Self {
+        let error = ModelError::Status {
+            host: String::new(),
+            status,
+            message: said.to_owned(),
+            retry_after_ms: None,
+        };
+        let code = if error.is_context_full() { recoup_proxy::CONTEXT_FULL } else { "upstream-status" };
+        Self::new(code, format!("{status}: {said}"))
     }
 }
 

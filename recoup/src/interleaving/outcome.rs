@@ -69,6 +69,7 @@ impl Delivered {
     pub fn outcome(&self) -> RequestOutcome {
         match (self.student_turns, self.teacher_turns) {
             _ if self.is_aborted => RequestOutcome::Aborted,
+            (0, 0) if self.is_capped => RequestOutcome::Capped,
             (0, 0) => RequestOutcome::Aborted,
             _ if self.missing > 0 => RequestOutcome::Degraded,
             _ if self.is_capped => RequestOutcome::Capped,
@@ -100,5 +101,7 @@ mod tests {
         assert_eq!(Delivered { missing: 1, is_capped: true, ..both }.outcome(), RequestOutcome::Degraded);
         assert_eq!(Delivered { is_aborted: true, missing: 1, ..both }.outcome(), RequestOutcome::Aborted);
         assert_eq!(Delivered::default().outcome(), RequestOutcome::Aborted);
+        let nothing = Delivered { is_capped: true, ..Delivered::default() };
+        assert_eq!(nothing.outcome(), RequestOutcome::Capped);
     }
 }

@@ -94,6 +94,11 @@ impl Asking {
         &self.shared.rules.budget
     }
 
+    /// The budget itself, for questions that are asked in another way.
+    pub fn shared_budget(&self) -> Arc<Budget> {
+        Arc::clone(&self.shared.rules.budget)
+    }
+
     /// What was asked and what it took.
     pub fn ledger(&self) -> &Ledger {
         &self.shared.ledger
@@ -174,7 +179,7 @@ impl AskedModel {
 
     /// What a question takes at most.
     pub fn at_most(&self, request: &ChatRequest) -> Amount {
-        let (prompt, completion) = (tokens::most_prompt(request), u64::from(request.max_tokens));
+        let (prompt, completion) = (tokens::most_prompt(request), request.said_most());
         Amount {
             cost: self.price.map_or(Cost(0), |price| price.at_most(prompt, completion)),
             tokens: prompt + completion,

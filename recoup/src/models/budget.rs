@@ -5,6 +5,7 @@
 //! spent, unless a provider charges more than a question can take. Where only reservations of others
 //! stand in the way, the asker waits until they are settled.
 
+use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -115,13 +116,8 @@ impl Budget {
     pub fn reserve(&self, claim: Amount) -> Result<Reservation<'_>, ModelError> {
         let mut state = self.lock();
         loop {
-            self.check_time(Duration::ZERO)?;
-            if let Some(limit) = self.passed(state.spent.plus(claim)) {
-                return Err(exhausted(limit));
-            }
-            if self.passed(state.spent.plus(state.reserved).plus(claim)).is_none() {
-                state.reserved = state.reserved.plus(claim);
-                return Ok(Reservation { budget: self, claim, open: true });
+            if self.set_aside(&mut state, claim)? {
+                return Ok(Held { budget: self, claim, open: true });
             }
             state = self.settled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -129,14 +125,30 @@ impl Budget {
 
     /// As [`Budget::reserve`], without waiting for others; `None` where nothing can be set aside now.
     pub fn try_reserve(&self, claim: Amount) -> Option<Reservation<'_>> {
-        self.check_time(Duration::ZERO).ok()?;
-        let mut state = self.lock();
-        let sum = state.spent.plus(state.reserved).plus(claim);
-        if self.passed(sum).is_some() {
-            return None;
+        let is_set_aside = self.set_aside(&mut self.lock(), claim).unwrap_or(false);
+        is_set_aside.then(|| Held { budget: self, claim, open: true })
+    }
+
+    /// As [`Budget::try_reserve`], for whoever must not borrow.
+    ///
+    /// # Errors
+    /// [`ModelError::Exhausted`] where a cap would be passed whatever others give back.
+    pub fn hold(self: &Arc<Self>, claim: Amount) -> Result<Option<Held<Arc<Self>>>, ModelError> {
+        let is_set_aside = self.set_aside(&mut self.lock(), claim)?;
+        Ok(is_set_aside.then(|| Held { budget: Arc::clone(self), claim, open: true }))
+    }
+
+    /// Whether a claim could be set aside now.
+    fn set_aside(&self, state: &mut State, claim: Amount) -> Result<bool, ModelError> {
+        self.check_time(Duration::ZERO)?;
+        if let Some(limit) = self.passed(state.spent.plus(claim)) {
+            return Err(exhausted(limit));
+        }
+        if self.passed(state.spent.plus(state.reserved).plus(claim)).is_some() {
+            return Ok(false);
         }
         state.reserved = state.reserved.plus(claim);
-        Some(Reservation { budget: self, claim, open: true })
+        Ok(true)
     }
 
     /// The cap that a sum passes, in words.
@@ -169,13 +181,16 @@ fn exhausted(limit: String) -> ModelError {
 }
 
 /// What is set aside for one question. Dropped, all of it counts as spent: nobody knows better.
-pub struct Reservation<'a> {
-    budget: &'a Budget,
+pub struct Held<B: Deref<Target = Budget>> {
+    budget: B,
     claim: Amount,
     open: bool,
 }
 
-impl Reservation<'_> {
+/// What is set aside by whoever waits for the answer.
+pub type Reservation<'a> = Held<&'a Budget>;
+
+impl<B: Deref<Target = Budget>> Held<B> {
     /// Counts what the question took.
     pub fn settle(mut self, spent: Amount) {
         self.open = false;
@@ -183,7 +198,7 @@ impl Reservation<'_> {
     }
 }
 
-impl Drop for Reservation<'_> {
+impl<B: Deref<Target = Budget>> Drop for Held<B> {
     fn drop(&mut self) {
         if self.open {
             self.budget.close(self.claim, self.claim);
@@ -250,6 +265,18 @@ mod tests {
         assert!(by_time.check_time(Duration::from_secs(3)).is_err());
         clock.advance(Duration::from_secs(2));
         assert_eq!(refuse(&by_time), "the limit of 2 s is reached");
+    }
+
+    #[test]
+    fn what_is_held_by_others_is_told_from_a_cap_that_is_reached() {
+        let limits = Limits { requests: Some(2), ..Limits::default() };
+        let budget = Arc::new(Budget::new(limits, Arc::new(ManualClock::default())));
+        let held = [budget.hold(amount(0, 0)).unwrap().unwrap(), budget.hold(amount(0, 0)).unwrap().unwrap()];
+        assert!(budget.hold(amount(0, 0)).unwrap().is_none());
+        for held in held {
+            held.settle(amount(0, 0));
+        }
+        assert!(matches!(budget.hold(amount(0, 0)), Err(ModelError::Exhausted { .. })));
     }
 
     #[test]

@@ -104,8 +104,8 @@ pub enum Logprobs {
     No,
     /// Those of the answer's tokens.
     Answer,
-    /// Those of all tokens of the conversation, whose last message is an assistant's: how likely the model finds what
-    /// is given. There is no answer.
+    /// Those of the tokens of the conversation's last message, an assistant's, at the end of others: how likely the
+    /// model finds what is given. There is no answer.
     Given,
 }
 
@@ -123,6 +123,9 @@ pub struct TokenLogprob {
     pub token: String,
     /// Natural logarithm of its probability; a finite number.
     pub logprob: f64,
+    /// Its number in the model's vocabulary, where the provider says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
 }
 
 // Only finite numbers are read.
@@ -154,6 +157,9 @@ pub struct ChatRequest {
     /// Which log-probabilities it wants.
     #[serde(default, skip_serializing_if = "Logprobs::is_no")]
     pub logprobs: Logprobs,
+    /// Under [`Logprobs::Given`], the numbers of the last message's tokens, where they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<u32>,
 }
 
 impl ChatRequest {
@@ -169,11 +175,22 @@ impl ChatRequest {
             sample: 0,
             prompt_hash: None,
             logprobs: Logprobs::No,
+            given: Vec::new(),
         }
     }
 }
 
 impl ChatRequest {
+    /// Whether a server that takes grammars can be made to say what is given: text, in tokens that are known.
+    pub(super) fn can_be_forced(&self) -> bool {
+        self.logprobs == Logprobs::Given && !self.given.is_empty() && self.tools.is_empty()
+    }
+
+    /// Most tokens of what is said: the answer, or what is given.
+    pub(super) fn said_most(&self) -> u64 {
+        u64::from(self.max_tokens).max(self.given.len() as u64 + 1)
+    }
+
     /// For providers that cannot say how likely given tokens are.
     pub(super) fn wants_no_given(&self) -> Result<(), ModelError> {
         if self.logprobs == Logprobs::Given {

@@ -50,7 +50,7 @@ pub(crate) use self::again::{bare, exchange, shortened, whole};
 #[cfg(feature = "models")]
 pub use self::anthropic::AnthropicModel;
 pub use self::asking::{About, AskedModel, Asking, RetryListener, Rules};
-pub use self::budget::{Amount, Budget, Limits, Reservation};
+pub use self::budget::{Amount, Budget, Held, Limits, Reservation};
 pub use self::clock::{Clock, ManualClock};
 pub use self::estimate::Estimate;
 pub use self::family::family_of;

@@ -62,6 +62,28 @@ impl OpenAiModel {
         Some(what)
     }
 
+    /// Reads how likely given tokens are; a server that has passed the question over is asked in the other way.
+    fn scored(
+        &self,
+        spoken: Dialect,
+        request: &ChatRequest,
+        completion: Completion,
+    ) -> Result<ChatReply, ModelError> {
+        let host = &self.endpoint.host;
+        if spoken.forces_given {
+            let reply = completion.into_reply(host)?;
+            let told = reply.tokens.iter().flatten().map(|token| token.id);
+            let is_forced = told.take(request.given.len()).eq(request.given.iter().map(|id| Some(*id)));
+            return Ok(ChatReply { tokens: reply.tokens.filter(|_| is_forced), ..reply });
+        }
+        if completion.prompt_logprobs.is_none() && request.can_be_forced() {
+            let mut dialect = self.dialect();
+            *dialect = dialect.join(Dialect { forces_given: true, ..Dialect::default() });
+            return Err(ModelError::Adapted { host: host.clone(), what: "`prompt_logprobs`".to_owned() });
+        }
+        completion.into_reply(host)
+    }
+
     fn dialect(&self) -> MutexGuard<'_, Dialect> {
         self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,6 +125,7 @@ impl ChatModel for OpenAiModel {
         let received = self.client.send(sending(&self.endpoint, "chat/completions", &body))?;
         let host = &self.endpoint.host;
         match answer::read::<Completion>(host, &received) {
+            Ok(completion) if request.logprobs == Logprobs::Given => self.scored(spoken, request, completion),
             Ok(completion) => completion.into_reply(host),
             Err(error) => {
                 let spare = Spare { seed: request.seed.is_some(), schema: request.schema.is_some() };
@@ -129,12 +152,15 @@ pub(super) fn sending(endpoint: &Endpoint, path: &str, body: &Value) -> Sending 
 /// What a server takes, as far as is known. A request is written by what is known when it leaves, and a refusal
 /// is read by what that request said: many are under way at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 struct Dialect {
     /// How the schema is said: an index of [`SCHEMA_FORMS`].
     schema_form: u8,
     new_limit: bool,
     no_temperature: bool,
     no_seed: bool,
+    /// Whether given tokens are scored by letting nothing else be said.
+    forces_given: bool,
 }
 
 /// What a question said that it need not.
@@ -150,7 +176,9 @@ const SCHEMA_FORMS: [&str; 4] =
 
 impl Dialect {
     fn body(self, model: &str, request: &ChatRequest) -> Value {
-        let mut messages: Vec<Value> = request.messages.iter().map(message).collect();
+        let forces = self.forces_given && request.can_be_forced();
+        let said = request.messages.len() - usize::from(forces);
+        let mut messages: Vec<Value> = request.messages.iter().take(said).map(message).collect();
         let mut body = Map::new();
         body.insert("model".to_owned(), model.into());
         if let Some(schema) = &request.schema {
@@ -163,7 +191,8 @@ impl Dialect {
         }
         body.insert("messages".to_owned(), messages.into());
         let limit = if self.new_limit { "max_completion_tokens" } else { "max_tokens" };
-        body.insert(limit.to_owned(), request.max_tokens.into());
+        let most = if forces { request.said_most() } else { request.max_tokens.into() };
+        body.insert(limit.to_owned(), most.into());
         if !self.no_temperature {
             body.insert("temperature".to_owned(), request.temperature.into());
         }
@@ -173,6 +202,13 @@ impl Dialect {
         match request.logprobs {
             Logprobs::No => {}
             Logprobs::Answer => {
+                body.insert("logprobs".to_owned(), true.into());
+            }
+            // As llama.cpp takes it: its grammar allows the given tokens alone, and what it tells of each is how likely it
+            // was before the grammar.
+            Logprobs::Given if forces => {
+                let tokens: Vec<String> = request.given.iter().map(|id| format!("<[{id}]>")).collect();
+                body.insert("grammar".to_owned(), format!("root ::= {}", tokens.join(" ")).into());
                 body.insert("logprobs".to_owned(), true.into());
             }
             // As vLLM takes it: the template stops after the last message, and of each token only itself is told.
@@ -219,6 +255,7 @@ impl Dialect {
             new_limit: self.new_limit || other.new_limit,
             no_temperature: self.no_temperature || other.no_temperature,
             no_seed: self.no_seed || other.no_seed,
+            forces_given: self.forces_given || other.forces_given,
         }
     }
 }
@@ -380,7 +417,8 @@ fn given_tokens(given: &[Option<Map<String, Value>>]) -> Option<Vec<TokenLogprob
 
 fn token(entry: &Value, name: &str) -> Option<TokenLogprob> {
     let logprob = entry.get("logprob")?.as_f64().filter(|number| number.is_finite())?;
-    Some(TokenLogprob { token: entry.get(name)?.as_str()?.to_owned(), logprob })
+    let id = entry.get("id").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
+    Some(TokenLogprob { token: entry.get(name)?.as_str()?.to_owned(), logprob, id })
 }
 
 /// A content as text: a string, or the texts of its parts.
@@ -443,6 +481,21 @@ mod tests {
         assert_eq!(tokens(given).unwrap(), [("h".to_owned(), -2.5), ("i".to_owned(), -3.0)]);
         let without = r#"{"choices":[{"message":{"content":"hi"},"logprobs":{"content":[{"token":"h"}]}}]}"#;
         assert_eq!(tokens(without), None);
+    }
+
+    #[test]
+    fn given_tokens_are_scored_by_letting_nothing_else_be_said() {
+        let dialect = Dialect { forces_given: true, ..Dialect::default() };
+        let messages = vec![ChatMessage::user("?"), ChatMessage::assistant("hi")];
+        let request =
+            ChatRequest { logprobs: Logprobs::Given, given: vec![72, 73], ..ChatRequest::new(messages, 1) };
+        let body = dialect.body("m", &request);
+        assert_eq!(body["grammar"], "root ::= <[72]> <[73]>");
+        assert_eq!((&body["max_tokens"], &body["logprobs"]), (&3.into(), &true.into()));
+        assert_eq!(body["messages"].as_array().unwrap().len(), 1);
+        // Where a server has tools beside, it takes no grammar.
+        let with_tools = ChatRequest { tools: vec![Json::parse("{}").unwrap()], ..request };
+        assert!(dialect.body("m", &with_tools).get("grammar").is_none());
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn is_plausible(usage: Usage, request: &ChatRequest, answer_bytes: u64) -> b
         && usage.prompt <= most_prompt(request)
         && usage.cached_prompt <= usage.prompt
         && usage.completion >= least(answer_bytes)
-        && usage.completion <= u64::from(request.max_tokens).saturating_add(AROUND_MESSAGE)
+        && usage.completion <= request.said_most().saturating_add(AROUND_MESSAGE)
 }
 
 #[cfg(test)]

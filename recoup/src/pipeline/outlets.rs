@@ -71,7 +71,7 @@ pub fn write_outlets(
     remove_partial(config.out).map_err(|error| failed(config.out, error))?;
     let training = config.training;
     let mut writers = writers(training, config.out, &provenance, &config.settings)?;
-    let Passed { runs, previews, .. } =
+    let Passed { runs, previews, shared, .. } =
         pass(store, None, training, &config.settings, config.threads, &mut writers, reporter)?;
     let manifests: Vec<Manifest> = writers.into_iter().map(ExportWriter::finish).collect::<Result<_, _>>()?;
     let report = report::summarize(&ReportInput {
@@ -87,6 +87,7 @@ pub fn write_outlets(
             .collect(),
         replay: replay_row(store)?,
         judges: judges::judges(store)?,
+        shared,
         detectors: DETECTORS
             .iter()
             .map(|detector| DetectorInfo {

@@ -8,6 +8,7 @@ use super::model::{Curves, Judges, Preview};
 use crate::artifact::Provenance;
 use crate::exporters::TokenCounts;
 use crate::replay::ReplaySummary;
+use crate::rollout::interleave;
 use crate::trajectory::Status;
 use crate::verdict::{Class, Party, Side};
 use crate::views::Tally;
@@ -32,6 +33,8 @@ pub struct ReportInput {
     pub replay: Option<ReplayRow>,
     /// What judges say, where any were asked.
     pub judges: Option<Judges>,
+    /// What the runs that students and teachers share came to, round by round.
+    pub shared: interleave::Report,
     /// Every detector that looked, so that the silent ones show too.
     pub detectors: Vec<DetectorInfo>,
 }

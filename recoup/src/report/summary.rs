@@ -53,6 +53,7 @@ pub fn summarize(input: &ReportInput) -> Report {
         exports: input.exports.clone(),
         replay: input.replay.as_ref().map(replays),
         judges: input.judges.clone(),
+        shared: Some(input.shared.clone()).filter(|shared| !shared.rounds.is_empty()),
         import,
         next: Vec::new(),
         runs: listed,

@@ -56,7 +56,7 @@ pub(super) fn likely_tokens(situation: &Situation<'_>, form: &dyn Form, tools: &
 }
 
 /// A tool in the form of OpenAI's functions.
-pub(super) fn function(tool: &Tool) -> Json {
+pub fn function(tool: &Tool) -> Json {
     let parameters = tool.parameters.as_ref().map_or("{\"properties\":{},\"type\":\"object\"}", Json::as_str);
     let (name, description) = (Json::string(&tool.name), Json::string(&tool.description));
     Json::from_foreign(&format!(

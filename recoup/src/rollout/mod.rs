@@ -21,6 +21,7 @@ mod runner;
 
 pub use self::collect::{CollectError, Collected, Pending, collect, pending};
 pub(crate) use self::conversation::GAP;
+pub use self::conversation::function;
 pub(crate) use self::conversation::unread;
 pub use self::episode::{End, Episode, Prefix, Taken};
 pub use self::limits::EpisodeLimits;
@@ -45,15 +46,15 @@ pub trait Policy: Send + Sync {
     /// A [`PolicyError`]; the episode is then recorded with an error, not as a failure.
     fn act(&self, situation: &Situation<'_>, scene: &mut dyn Scene) -> Result<Turn, PolicyError>;
 
-    /// How likely the policy finds the tokens of a turn that another one wrote in a situation: those of the whole
-    /// conversation, that turn at the end. `None` where it cannot say.
+    /// How likely the policy finds the tokens of a turn that another one wrote in a situation: those of the turn, or of
+    /// the whole conversation with the turn at its end. `None` where it cannot say.
     ///
     /// # Errors
     /// As [`Policy::act`].
     fn score(
         &self,
         _situation: &Situation<'_>,
-        _written: &ChatMessage,
+        _written: &SampledTurn,
     ) -> Result<Option<Vec<TokenLogprob>>, PolicyError> {
         Ok(None)
     }

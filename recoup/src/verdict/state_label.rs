@@ -195,6 +195,36 @@ pub struct StateLabel {
     /// How far the student's executed turn lies from the teacher, where both gave log-probabilities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<TokenShift>,
+    /// Why there is no such number, where the student acted and one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unscored: Option<Unscored>,
+}
+
+/// Why nobody knows how far a student's turn lies from its teacher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Unscored {
+    /// The student gave no log-probabilities of its own tokens.
+    Student,
+    /// The teacher does not score tokens that it is given.
+    Teacher,
+    /// The two cut the turn into different tokens.
+    Tokens,
+    /// The turn went through the proxy, which has nothing scored.
+    Recorded,
+}
+
+impl Unscored {
+    /// For a person.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Student => "the student gave no log-probabilities",
+            Self::Teacher => "the teacher does not score given tokens",
+            Self::Tokens => "student and teacher cut the turn into different tokens",
+            Self::Recorded => "turns that went through the proxy are not scored",
+        }
+    }
 }
 
 /// Why a state has no label.

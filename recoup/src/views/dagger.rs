@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::{Evidence, Example, Exclusion, Lineage, Message, Objective, Segment, View, ViewInput};
 use crate::id::VerdictId;
-use crate::trajectory::{Branch, Part, Role, Status};
-use crate::verdict::{LabelMark, StateLabel, TurnAst};
+use crate::trajectory::{Branch, Part, Role};
+use crate::verdict::{StateLabel, TurnAst};
 
 /// See the module.
 pub struct Dagger;
@@ -34,7 +34,7 @@ impl View for Dagger {
             return Err(Exclusion::because("earlier-round"));
         }
         let accepted = input.labels.iter().filter_map(|(id, label)| {
-            let is_learned = counts(label) && accepts(input, label);
+            let is_learned = counts(label) && input.settings.labels.accepts(input.run, label);
             Some((*id, label, label.action.as_ref().filter(|_| is_learned)?))
         });
         let mut build = Build {
@@ -58,15 +58,6 @@ impl View for Dagger {
 
 /// A label that is learned, with its verdict and its action.
 type Learned<'a> = (VerdictId, &'a StateLabel, &'a TurnAst);
-
-/// Whether the settings take a label. A run that came with its outcome later shows here that the teacher's end of it
-/// was no solution.
-fn accepts(input: &ViewInput<'_>, label: &StateLabel) -> bool {
-    let settings = &input.settings.labels;
-    let ended_it = label.action.as_ref().is_some_and(TurnAst::is_answer) && label.agrees == Some(true);
-    let is_unsolved = ended_it && input.run.outcome().status == Status::Failure;
-    settings.accepts(label) && (!is_unsolved || settings.off.contains(&LabelMark::UnsolvedFinish))
-}
 
 /// Whether the run's own message is the label, to the letter, so that it can be learned where it stands.
 fn is_executed(input: &ViewInput<'_>, label: &StateLabel, action: &TurnAst) -> bool {
@@ -208,6 +199,7 @@ mod tests {
             verified: None,
             cost: LabelCost::default(),
             shift: None,
+            unscored: None,
         };
         (VerdictId(Hash::of(&[turn as u8])), label)
     }

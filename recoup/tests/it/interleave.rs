@@ -92,6 +92,7 @@ impl<'a> Setup<'a> {
             plan: &self.plan,
             number: 1,
             pairing: Pairing {
+                scores: true,
                 student: self.student,
                 teacher: self.teacher,
                 mixing: self.mixing,
@@ -426,7 +427,7 @@ fn the_teachers_thoughts_are_kept_apart() {
 fn reverse_kl_is_told_where_both_say_how_likely_the_same_tokens_are() {
     let (_dir, mut store) = project();
     let tokens = |logprob: f64| {
-        let token = |text: &str| TokenLogprob { token: text.to_owned(), logprob };
+        let token = |text: &str| TokenLogprob { token: text.to_owned(), logprob, id: None };
         Some(vec![token("lo"), token("ok")])
     };
     let student = ScriptedModel::new("toy", move |request| {

@@ -8,8 +8,10 @@ use recoup::report::{
     DetectorInfo, ExportRow, FindingRow, ImportRow, Piece, Preview, PreviewMessage, QuoteRow, Report,
     ReportInput, RunRow, SkippedRow, html, json, markdown, summarize,
 };
+use recoup::rollout::interleave::{self, Arm, LabelCounts, RoundReport, Shift};
+use recoup::statistics::Bounds;
 use recoup::trajectory::Status;
-use recoup::verdict::{Class, Party, Side};
+use recoup::verdict::{Class, LabelMark, Party, Side, Unscored};
 use recoup::views::{Evidence, Objective, Tally};
 use recoup::visible::is_invisible;
 use recoup::warning::{Loss, Quarantine};
@@ -80,6 +82,7 @@ fn counts(items: &[(&str, u64)]) -> BTreeMap<String, u64> {
 
 fn input(runs: Vec<RunRow>) -> ReportInput {
     ReportInput {
+        shared: interleave::Report::default(),
         title: "failed-runs".to_owned(),
         project: "my project".to_owned(),
         provenance: Provenance {
@@ -237,6 +240,8 @@ fn hostile() -> ReportInput {
         import.losses = vec![(Loss::new(HOSTILE, HOSTILE, HOSTILE), 1)];
         import.skipped = vec![SkippedRow { uri: text(), code: text(), reason: text() }];
     }
+    let mixture = Arm { success: rate(0, 1, None), end_modes: counts(&[(HOSTILE, 1)]) };
+    input.shared.rounds = vec![RoundReport { round: 1, mixture: Some(mixture), ..RoundReport::default() }];
     input.exports[0].excluded = counts(&[(HOSTILE, 1)]);
     input.exports[0].refused = counts(&[(HOSTILE, 1)]);
     input.exports[0].redactions = counts(&[(HOSTILE, 1)]);
@@ -509,4 +514,46 @@ fn an_empty_project_and_a_perfect_one_have_a_report_too() {
     let perfect = summarize(&input(vec![run(1, Status::Success), run(2, Status::Success)]));
     assert!(html(&perfect).contains("All 2 runs passed."));
     assert!(!html(&perfect).contains("id=blame"));
+}
+
+fn rate(passed: u64, n: u64, interval: Option<Bounds>) -> interleave::Rate {
+    interleave::Rate { passed, n, tasks: n, rate: passed as f64 / n as f64, interval }
+}
+
+#[test]
+fn shared_runs_are_plotted_round_by_round() {
+    let round = |round: u32, disagreed: u64, reverse_kl: Option<f64>| RoundReport {
+        round,
+        labels: LabelCounts {
+            states: 50,
+            accepted: 45,
+            held_back: 5,
+            marked: BTreeMap::from([(LabelMark::Loop, 4), (LabelMark::ContextOverflow, 1)]),
+            ..LabelCounts::default()
+        },
+        shift: Shift {
+            disagreement: Some(rate(disagreed, 50, Some(Bounds { low: 0.1, high: 0.9 }))),
+            reverse_kl,
+            tokens: 800,
+            unscored: BTreeMap::from([(Unscored::Teacher, 3)]),
+        },
+        ..RoundReport::default()
+    };
+    let mut input = small();
+    input.shared.rounds = vec![round(1, 30, None), round(2, 20, Some(0.25)), round(3, 12, Some(-0.01))];
+    let report = summarize(&input);
+    let page = html(&report);
+    for said in [
+        "<section id=shared>",
+        "round 1: 60% (10% to 90%), round 2: 40% (10% to 90%), round 3: 24% (10% to 90%)",
+        "<desc>round 2: 0.25, round 3: -0.01</desc>",
+        "not available: the teacher does not score given tokens (3 turns)",
+        "1 context_overflow, 4 loop; 5 held back by filters that are on",
+    ] {
+        assert!(page.contains(said), "{said}");
+        assert!(said.contains("round 1") || said.contains('<') || markdown(&report).contains(said), "{said}");
+    }
+    assert_eq!(page.matches("<figure class=curves>").count(), 2);
+    assert!(json(&report).contains("\"held_back\": 5"));
+    assert!(!html(&summarize(&small())).contains("id=shared"));
 }

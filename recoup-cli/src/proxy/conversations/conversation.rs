@@ -49,7 +49,6 @@ pub(super) struct Conversation {
     pub name: Arc<str>,
     pub api: Api,
     pub session: Option<(Fingerprint, String)>,
-    pub origin: Fingerprint,
     pub told: Fingerprint,
     pub held_out: Option<bool>,
     pub ordinal: u64,

@@ -70,6 +70,8 @@ pub(super) struct Restored<'a> {
     pub parent: Option<u32>,
     /// Number of its first new message.
     pub first: u32,
+    /// How many conversations began like this one before it.
+    pub ordinal: u64,
 }
 
 /// What was answered to a request.
@@ -107,6 +109,8 @@ pub(super) struct Place {
     pub told: Fingerprint,
     /// How many conversations began like this one before it.
     pub ordinal: u64,
+    /// Whether the request names a known answer to go on from.
+    pub resumes: bool,
     /// What must be on the disk before this request is forwarded.
     pub waits: Vec<watch::Receiver<Durable>>,
     /// Whether the tools are others than at the request before.
@@ -127,13 +131,6 @@ pub(super) enum Durable {
     Unwritten,
 }
 
-/// Conversations that began alike.
-#[derive(Default)]
-struct Begun {
-    all: u64,
-    live: u64,
-}
-
 /// All of them.
 #[derive(Default)]
 pub(super) struct Conversations {
@@ -146,7 +143,9 @@ pub(super) struct Conversations {
     by_particular: HashMap<Fingerprint, Option<ConversationId>>,
     by_answer: HashMap<(Fingerprint, String), (ConversationId, u32)>,
     by_log_name: HashMap<Arc<str>, ConversationId>,
-    begun: HashMap<Fingerprint, Begun>,
+    /// How many conversations began alike, by how they did. Those that are forgotten count, so that no two of them have
+    /// the same coins.
+    begun: HashMap<u64, u64>,
     names: HashMap<String, Fingerprint>,
     taken: HashSet<String>,
 }
@@ -155,7 +154,11 @@ impl Conversations {
     /// None yet; `stamp` tells the names of this process from those of another, and `taken` are names of
     /// runs in the project.
     pub(super) fn new(stamp: String, taken: HashSet<String>) -> Self {
-        Self { stamp, taken, ..Self::default() }
+        let mut begun = HashMap::new();
+        for opening in taken.iter().filter_map(|name| opening_in(name)) {
+            *begun.entry(opening).or_default() += 1;
+        }
+        Self { stamp, taken, begun, ..Self::default() }
     }
 
     /// How many there are.
@@ -175,9 +178,13 @@ impl Conversations {
         shown: &[Shown],
         tools: Option<Fingerprint>,
     ) -> Place {
-        let histories = histories(asking, shown);
-        let found = self
-            .by_previous(asking)
+        let previous = self.by_previous(asking);
+        let resumes = previous.is_some();
+        // What goes on from a kept answer begins where that ends, and not anew.
+        let kept = previous.and_then(|(id, message, _)| self.by_id.get(&id)?.message(message?));
+        let start = kept.map_or_else(|| root(asking.scope, asking.api, asking.session), |kept| kept.history);
+        let histories = histories_from(start, shown);
+        let found = previous
             .or_else(|| self.by_name(asking, shown, &histories))
             .or_else(|| self.by_longest(asking, &histories))
             .or_else(|| self.by_what_is_particular(asking, shown, &histories))
@@ -188,7 +195,8 @@ impl Conversations {
             return self.place(asking, shown, tools);
         }
         let (id, parent, known) = found.unwrap_or_else(|| (self.begin(asking, shown), None, 0));
-        self.add_request(id, parent, known, asking, shown, &histories, tools)
+        let place = self.add_request(id, parent, known, asking, shown, &histories, tools);
+        Place { resumes, ..place }
     }
 
     /// Whether a request may belong to a conversation: what is held out of training, and what is not, are
@@ -290,10 +298,9 @@ impl Conversations {
         let id = ConversationId(self.next);
         self.next += 1;
         let origin = histories(asking, shown).last().copied().unwrap_or(Fingerprint(0));
-        let begun = self.begun.entry(origin).or_default();
-        let ordinal = begun.all;
-        begun.all += 1;
-        begun.live += 1;
+        let begun = self.begun.entry(opening(origin)).or_default();
+        let ordinal = *begun;
+        *begun += 1;
         let name = match asking.session {
             // A run of that name that is not known any more would be taken for this one's beginning.
             Some(session) if self.taken.contains(session) => format!("{session}~{}-{}", self.stamp, id.0),
@@ -304,7 +311,7 @@ impl Conversations {
                 session.to_owned()
             }
             Some(session) => format!("{session}~{:08x}", asking.scope.0 as u32),
-            None => format!("{:012x}-{}-{}", (origin.0 >> 80) as u64, self.stamp, id.0),
+            None => format!("{:012x}-{}-{}", opening(origin), self.stamp, id.0),
         };
         let name: Arc<str> = name.into();
         self.by_log_name.insert(Arc::clone(&name), id);
@@ -316,7 +323,6 @@ impl Conversations {
             name,
             api: asking.api,
             session,
-            origin,
             held_out: None,
             told: shown.iter().fold(Fingerprint(0), |told, message| told.then(message.fingerprint)),
             ordinal,
@@ -363,6 +369,7 @@ impl Conversations {
             turn: 0,
             told: conversation.told,
             ordinal: conversation.ordinal,
+            resumes: false,
             waits: conversation.waits.iter().map(|wait| wait.state.clone()).collect(),
             tools_changed: tools != conversation.tools || !conversation.said_tools,
         };
@@ -402,10 +409,15 @@ impl Conversations {
         let id = if let Some(id) = known {
             id
         } else {
+            let opening = opening(histories(&asking, shown).last().copied().unwrap_or(Fingerprint(0)));
+            let before = self.begun.get(&opening).copied().unwrap_or(0);
             let id = self.begin(&asking, shown);
+            // It may be among those that the project holds.
+            self.begun.insert(opening, before.max(begun.ordinal + 1));
             let name: Arc<str> = begun.name.into();
             self.by_log_name.insert(Arc::clone(&name), id);
             if let Some(conversation) = self.by_id.get_mut(&id) {
+                conversation.ordinal = begun.ordinal;
                 let own = std::mem::replace(&mut conversation.name, name);
                 if *own != *begun.name {
                     self.by_log_name.remove(&own);
@@ -544,12 +556,6 @@ impl Conversations {
         }
         let Some(conversation) = self.by_id.remove(&id) else { return false };
         self.by_log_name.remove(&conversation.name);
-        if let Some(begun) = self.begun.get_mut(&conversation.origin) {
-            begun.live -= 1;
-            if begun.live == 0 {
-                self.begun.remove(&conversation.origin);
-            }
-        }
         for (number, message) in (0..u32::MAX).zip(&conversation.messages) {
             if let Some(message) = message {
                 self.index.take(id, number, message.history);
@@ -576,6 +582,19 @@ impl Conversations {
     }
 }
 
+/// How a conversation began, as the names of those without a session say it.
+fn opening(origin: Fingerprint) -> u64 {
+    (origin.0 >> 80) as u64
+}
+
+/// What the name of a conversation without a session says of how it began.
+fn opening_in(name: &str) -> Option<u64> {
+    let (hex, rest) = name.split_once('-')?;
+    let is_ours =
+        hex.len() == 12 && rest.split_once('-').is_some_and(|(_, number)| number.parse::<u64>().is_ok());
+    if is_ours { u64::from_str_radix(hex, 16).ok() } else { None }
+}
+
 fn mark(scope: Fingerprint, message: Fingerprint) -> Fingerprint {
     Fingerprint::of(&[b"particular", &scope.0.to_le_bytes(), &message.0.to_le_bytes()])
 }
@@ -587,7 +606,10 @@ fn root(scope: Fingerprint, api: Api, session: Option<&str>) -> Fingerprint {
 
 /// The fingerprint of the history up to each message.
 fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
-    let mut history = root(asking.scope, asking.api, asking.session);
+    histories_from(root(asking.scope, asking.api, asking.session), shown)
+}
+
+fn histories_from(mut history: Fingerprint, shown: &[Shown]) -> Vec<Fingerprint> {
     let mut histories = Vec::with_capacity(shown.len());
     for message in shown {
         history = history.then(message.fingerprint);

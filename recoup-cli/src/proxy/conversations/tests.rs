@@ -89,6 +89,7 @@ fn a_journal_with_gaps_is_restored_by_its_numbers() {
         request,
         parent,
         first,
+        ordinal: 0,
     };
     // The lines of message 1 are lost, and those of 4 come before those of 3.
     let id = conversations.restore(&restored(0, None, 0), &history(&["a?"]));
@@ -102,6 +103,34 @@ fn a_journal_with_gaps_is_restored_by_its_numbers() {
     let far = restored(9, None, u32::MAX);
     conversations.restore(&far, &history(&["z?"]));
     assert_eq!(conversations.message_count(), 5);
+}
+
+#[test]
+fn conversations_that_begin_alike_are_counted_across_processes() {
+    let none = || Conversations::new("x".to_owned(), HashSet::new());
+    let mut before = none();
+    let names: Vec<String> = (0..2).map(|_| ask(&mut before, &["a?"]).name.to_string()).collect();
+    // One is in the project and let go of, the other goes on.
+    let mut after = Conversations::new("y".to_owned(), names.iter().cloned().collect());
+    let restored = Restored {
+        name: &names[1],
+        api: Api::Chat,
+        scope: SCOPE,
+        session: None,
+        request: 0,
+        parent: None,
+        first: 0,
+        ordinal: 1,
+    };
+    let id = after.restore(&restored, &history(&["a?"]));
+    after.answer(id, &given(Some(0), None, &[vec![said("yes", true)]]));
+    assert_eq!(ask(&mut after, &["a?", "yes", "b?"]).ordinal, 1, "its coins are what they were");
+    let third = ask(&mut after, &["a?"]);
+    assert_eq!(third.ordinal, 2);
+    after.answer(third.id, &given(Some(0), None, &[]));
+    assert!(after.forget(third.id));
+    assert_eq!(ask(&mut after, &["a?"]).ordinal, 3);
+    assert_eq!(ask(&mut none(), &["a?"]).ordinal, 0);
 }
 
 #[test]
@@ -153,6 +182,8 @@ fn a_previous_answer_belongs_to_its_client_api_and_session() {
     assert_eq!(place(asking(Api::Responses, Some("s"), Some("r"), None)), first.id);
     assert_ne!(place(asking(Api::Responses, Some("t"), Some("r"), None)), first.id);
     assert_ne!(place(asking(Api::Chat, None, Some("r"), None)), first.id);
+    // What was said after it does not begin a history.
+    assert_ne!(place(asking(Api::Responses, None, None, None)), first.id);
     let stranger = Asking { scope: Fingerprint(2), ..asking(Api::Responses, None, Some("r"), None) };
     assert_ne!(place(stranger), first.id);
 }

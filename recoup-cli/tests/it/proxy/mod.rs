@@ -20,6 +20,8 @@ mod record;
 mod share;
 /// Answers in pieces, in every API.
 mod stream;
+/// What teachers may take, and those that are told little or speak otherwise.
+mod teachers;
 
 pub const ARGUMENTS: &[&str] = &["proxy", "--port", "0", "--json", "--threads", "2"];
 

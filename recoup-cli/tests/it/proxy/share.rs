@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use recoup::store::Store;
 use recoup::task::Task;
-use recoup::verdict::{Actor, RefusalCode, Side};
+use recoup::verdict::{Actor, LabelMark, RefusalCode, Side};
 use serde_json::{Value, json};
 
 use super::{Proxy, assistant, chat, counting, labels, runs, scripted, user};
 use crate::bench::{Bench, chat_line};
-use crate::fault_server::{Fault, FaultServer};
+use crate::fault_server::{Fault, FaultServer, completion};
 
 const PATH: &str = "/v1/chat/completions";
 
@@ -252,6 +252,82 @@ fn a_teacher_sees_no_secret_and_gives_it_back() {
     // Unless the teacher may see everything.
     ask(&["--teacher-raw"], mail, false);
     assert!(teacher.asked().last().unwrap().body.contains("mia@example.com"));
+}
+
+/// Rows that `dagger` writes, and what the report says of the labels.
+fn taught(bench: &Bench, flags: &[&str]) -> (Value, Value) {
+    let folder = bench.path("rows");
+    let out = folder.to_str().unwrap();
+    let export =
+        bench.output(&[&["export", "dagger", "--format", "openai", "--out", out, "--json"], flags].concat());
+    let rows =
+        serde_json::from_slice::<Value>(&export.stdout).map_or(Value::Null, |said| said["rows"].clone());
+    let report = bench.path("report");
+    assert!(bench.output(&[&["run", "--out", report.to_str().unwrap()], flags].concat()).status.success());
+    let text = std::fs::read_to_string(report.join("report.json")).unwrap();
+    let said: Value = serde_json::from_str(&text).unwrap();
+    assert!(std::fs::read_to_string(report.join("report.html")).unwrap().contains("<section id=shared>"));
+    (rows, said["shared"]["rounds"][0]["labels"].clone())
+}
+
+#[test]
+fn filters_hold_back_labels_of_recorded_conversations_too() {
+    let bench = Bench::new();
+    let student = scripted(vec![Fault::Answer(completion("look", "toy", None))]);
+    let teacher = teacher();
+    let flags = ["--upstream", &student.url(), "--teacher", &teacher.model("wise"), "--context", "1000"];
+    let proxy = Proxy::start(&bench, &flags);
+    let mut history = vec![user("find the key")];
+    for turn in 0..5 {
+        // The last state is longer than the student's context.
+        let padding = if turn == 4 { "x".repeat(4000) } else { String::new() };
+        let got = proxy.post(PATH, &[("x-recoup-task", "desk/trip-1")], &chat(&history));
+        assert_eq!(got.status, 200, "{}", got.text());
+        history.extend([assistant("look"), user(&format!("nothing{padding}"))]);
+    }
+    let got = proxy.post(PATH, &[("x-recoup-task", "desk/trip-1")], &chat(&history));
+    assert_eq!(got.status, 200, "{}", got.text());
+    proxy.stop();
+    let labels = labels(&bench, &runs(&bench)[0]);
+    let marks: Vec<_> = labels.iter().map(|label| label.marks.as_slice()).collect();
+    let circle = &[LabelMark::Loop][..];
+    assert_eq!(marks, [&[], &[], &[], circle, circle, &[LabelMark::ContextOverflow]]);
+    let (rows, counts) = taught(&bench, &[]);
+    assert_eq!((&rows, &counts["accepted"], &counts["held_back"]), (&3.into(), &3.into(), &3.into()));
+    assert_eq!(counts["marked"], json!({ "loop": 2, "context_overflow": 1 }));
+    let (rows, counts) = taught(&bench, &["--no-label-filter", "loop"]);
+    assert_eq!((&rows, &counts["accepted"]), (&5.into(), &5.into()));
+}
+
+#[test]
+fn a_state_that_the_students_upstream_finds_too_long_is_marked() {
+    let bench = Bench::new();
+    let full = r#"{"error":{"message":"This model's maximum context length is 8 tokens","code":"context_length_exceeded"}}"#;
+    let student = scripted(vec![Fault::status(400, full)]);
+    let teacher = teacher();
+    let proxy = Proxy::start(&bench, &["--upstream", &student.url(), "--teacher", &teacher.model("wise")]);
+    assert_eq!(proxy.post(PATH, &[("x-recoup-task", "desk/trip-1")], &chat(&[user("hi")])).status, 400);
+    proxy.stop();
+    let labels = labels(&bench, &runs(&bench)[0]);
+    assert_eq!((labels[0].executed, labels[0].marks.as_slice()), (None, &[LabelMark::ContextOverflow][..]));
+}
+
+#[test]
+fn a_call_that_the_teachers_server_left_in_the_text_is_read_and_marked() {
+    let bench = Bench::new();
+    let student = counting();
+    let text = "<tool_call>\n{\"name\": \"go\", \"arguments\": {\"to\": \"north\"}}\n</tool_call>";
+    let teacher = scripted(vec![Fault::answer(text)]);
+    let proxy = Proxy::start(&bench, &["--upstream", &student.url(), "--teacher", &teacher.model("wise")]);
+    let tool =
+        json!({ "type": "function", "function": { "name": "go", "parameters": { "type": "object" } } });
+    let body = json!({ "model": "toy", "messages": [user("hi")], "tools": [tool] });
+    let got = proxy.post(PATH, &[("x-recoup-task", "desk/trip-1")], body.to_string().as_bytes());
+    assert_eq!(got.status, 200);
+    proxy.stop();
+    let labels = labels(&bench, &runs(&bench)[0]);
+    assert_eq!(labels[0].marks, [LabelMark::NonParsing]);
+    assert_eq!(labels[0].action.as_ref().unwrap().calls[0].name, "go");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::labels::{Taught, Visit};
-use super::{Api, Begin, End, Entry, FORMAT, Label, Outcome, Problem, said};
+use super::visit::{self, Taught, Visit};
+use super::{Api, BUDGET, Begin, CONTEXT_FULL, End, Entry, FORMAT, Label, Outcome, Problem, said};
 use crate::importers::dialect::Aside;
 use crate::importers::slice::RecordError;
 use crate::importers::{openai_chat, row, value};
@@ -14,7 +14,7 @@ use crate::interleaving::{Delivered, Interleaving, Mixing, Readings, RequestOutc
 use crate::json::Json;
 use crate::task::Task;
 use crate::trajectory::{Harness, Outcome as RunOutcome, Role, Status, Trajectory};
-use crate::verdict::{Actor, StateLabel};
+use crate::verdict::{Actor, LabelRefusal};
 use crate::warning::Loss;
 
 /// Messages that one conversation may hold.
@@ -50,13 +50,18 @@ struct Request {
     executed: Option<usize>,
     /// Whether the teacher was to be asked.
     shared: bool,
-    taught: Option<Taught>,
+    taught: Option<Result<Taught, LabelRefusal>>,
+    /// Whether the upstream said that the state is longer than the model's context.
+    overflowed: bool,
+    /// Whether a cap on spending kept it from being asked.
+    capped: bool,
 }
 
 struct Shared {
     teacher: String,
     round: u32,
     mixing: Mixing,
+    context: Option<u64>,
 }
 
 /// A request that nobody answered in whole.
@@ -75,8 +80,8 @@ pub(super) struct Finished {
     pub run: Trajectory,
     /// Its name in the log.
     pub name: String,
-    /// Labels of the states that were visited.
-    pub labels: Vec<StateLabel>,
+    /// The states that were visited while a teacher took part.
+    pub visits: Vec<Visit>,
     pub losses: BTreeSet<Loss>,
 }
 
@@ -147,10 +152,12 @@ impl Conversation {
             executed: None,
             shared: begin.sharing.is_some(),
             taught: None,
+            overflowed: false,
+            capped: false,
         };
         if let Some(sharing) = begin.sharing {
-            let (teacher, round) = (sharing.teacher.into_owned(), sharing.round);
-            self.shared = Some(Shared { teacher, round, mixing: sharing.mixing });
+            let super::Sharing { teacher, round, mixing, context } = sharing;
+            self.shared = Some(Shared { teacher: teacher.into_owned(), round, mixing, context });
         }
         self.requests.insert(begin.request, request);
         self.last = state.or(self.last);
@@ -179,6 +186,8 @@ impl Conversation {
         let parameters = request.parameters.take();
         if let Some(Problem { code, message }) = end.error {
             let (code, message) = (code.into_owned(), message.into_owned());
+            request.overflowed = code == CONTEXT_FULL;
+            request.capped = code == BUDGET;
             self.failed.push(Failed {
                 request: end.request,
                 at: end.at.into_owned(),
@@ -215,7 +224,7 @@ impl Conversation {
 
     fn label(&mut self, label: Label<'_>) -> Result<(), RecordError> {
         let request = self.requests.get_mut(&label.request).ok_or_else(|| unknown(label.request))?;
-        request.taught = Some(Taught::asked(request.api, &label.answer, label.call, label.refused));
+        request.taught = Some(visit::asked(request.api, &label.answer, label.call, label.refused));
         Ok(())
     }
 
@@ -267,17 +276,19 @@ impl Conversation {
         }
         std::mem::take(&mut self.aside).settle(&mut self.run, &mut self.losses);
         self.run.finish_tree(self.last, std::mem::replace(&mut self.outcome, RunOutcome::unknown()));
-        let labels = self.labels();
-        Finished { run: self.run, name: self.name, labels, losses: self.losses }
+        let visits = self.visits();
+        Finished { run: self.run, name: self.name, visits, losses: self.losses }
     }
 
-    /// The labels, and on the run how it was shared, where there was a teacher.
-    fn labels(&mut self) -> Vec<StateLabel> {
+    /// The states that were visited, and on the run how it was shared, where there was a teacher.
+    fn visits(&mut self) -> Vec<Visit> {
         let Some(shared) = &self.shared else { return Vec::new() };
         let mut delivered = Delivered::default();
-        let mut labels = Vec::new();
+        let mut visits = Vec::new();
         let requests = std::mem::take(&mut self.requests);
-        delivered.is_aborted = requests.values().next_back().is_some_and(|last| last.executed.is_none());
+        let unanswered = requests.values().next_back().filter(|last| last.executed.is_none());
+        delivered.is_aborted = unanswered.is_some_and(|last| !last.capped);
+        delivered.is_capped = unanswered.is_some_and(|last| last.capped);
         let student = requests.values().filter(|request| request.actor == Actor::Student);
         let student = student.filter_map(|request| self.run.nodes.get(request.executed?)).next_back();
         let student = student.and_then(|node| node.occurrence.call.as_ref()?.model.clone());
@@ -288,20 +299,24 @@ impl Conversation {
             let (Some(state), true) = (request.state, request.shared) else { continue };
             let acted = request.executed.filter(|_| request.actor == Actor::Teacher);
             let taught = match acted.and_then(|node| self.run.nodes.get(node)) {
-                Some(node) => Taught::executed(node),
-                None => request.taught.unwrap_or_else(Taught::missing),
+                Some(node) => {
+                    let call = node.occurrence.call.as_deref().cloned();
+                    Ok(Taught { parts: node.parts.clone(), call })
+                }
+                None => request.taught.unwrap_or_else(visit::missing),
             };
-            let visit = Visit {
+            delivered.missing += u64::from(taught.is_err() && request.executed.is_some());
+            visits.push(Visit {
                 state,
                 executed: request.executed,
                 turn: request.turn,
                 round: shared.round,
                 actor: request.actor,
-                teacher: &shared.teacher,
-            };
-            let label = taught.label(&self.run, &visit);
-            delivered.missing += u64::from(label.action.is_none() && request.executed.is_some());
-            labels.push(label);
+                teacher: shared.teacher.clone(),
+                taught,
+                context: shared.context,
+                overflowed: request.overflowed,
+            });
         }
         let interleaving = Interleaving {
             round: shared.round,
@@ -312,11 +327,11 @@ impl Conversation {
             outcome: RequestOutcome::Aborted,
             student_turns: 0,
             teacher_turns: 0,
-            labels: labels.len() as u64,
+            labels: visits.len() as u64,
             readings: Readings::default(),
         };
         interleaving.delivered(&delivered).write(&mut self.run);
-        labels
+        visits
     }
 }
 

@@ -16,6 +16,11 @@ use crate::verdict::{Actor, LabelRefusal};
 /// The member that every entry starts with.
 pub(super) const KIND: &str = "recoup_proxy";
 
+/// The code of a [`Problem`] in which an upstream says that a state is longer than its model's context.
+pub const CONTEXT_FULL: &str = "context-full";
+/// The code of a [`Problem`] in which a turn was not asked for, since a cap on spending is reached.
+pub const BUDGET: &str = "budget";
+
 /// An API that clients speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,6 +64,9 @@ pub struct Begin<'a> {
     /// How turns are shared; absent where there is no teacher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing<'a>>,
+    /// How many conversations began like this one before it: coins are tossed with that.
+    #[serde(default, skip_serializing_if = "is_none_before")]
+    pub ordinal: u64,
     /// Turns of the agent before this one, on its branch.
     pub turn: u32,
     /// Number of the message that the request goes on from; none where nothing of it was known.
@@ -77,6 +85,11 @@ pub struct Begin<'a> {
     pub parameters: Option<&'a RawValue>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none_before(ordinal: &u64) -> bool {
+    *ordinal == 0
+}
+
 /// How a student and a teacher share a conversation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sharing<'a> {
@@ -87,6 +100,9 @@ pub struct Sharing<'a> {
     pub round: u32,
     /// Who acts when.
     pub mixing: Mixing,
+    /// Tokens that the student's context holds, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u64>,
 }
 
 /// What came of a request.
@@ -99,6 +115,9 @@ pub struct End<'a> {
     pub request: u32,
     /// When its answer was whole, in RFC 3339.
     pub at: Cow<'a, str>,
+    /// The upstream's own name of the answer, where a later request may go on from it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Cow<'a, str>>,
     /// Number of the first message of the answer.
     pub first: u32,
     /// Alternatives, mostly one, each a list of messages; their numbers run on.

@@ -11,16 +11,21 @@
 
 mod conversation;
 mod entry;
-mod labels;
 mod said;
+mod visit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::value::RawValue;
 
 use self::conversation::{Conversation, Finished};
-pub use self::entry::{Api, Begin, End, Entry, Label, Outcome, Problem, Sharing};
+pub use self::entry::{Api, BUDGET, Begin, CONTEXT_FULL, End, Entry, Label, Outcome, Problem, Sharing};
+pub use self::visit::{Taught, Visit};
+use super::dialect::Aside;
+use super::openai_chat;
 use super::slice::{self, Joined, RawRecord, RecordError};
 use super::{Event, ImportError, Importer, Layout, Outline, Probe, Shape, Sink, Source};
-use crate::trajectory::Sealed;
+use crate::trajectory::{Node, Sealed, Tool, Trajectory};
 use crate::verdict::StateLabel;
 use crate::warning::Loss;
 
@@ -49,7 +54,7 @@ impl Importer for RecoupProxy {
             for loss in finished.losses {
                 sink.loss(loss)?;
             }
-            if !finished.labels.is_empty() {
+            if !finished.visits.is_empty() {
                 sink.loss(Loss::new(
                     FORMAT,
                     "label",
@@ -62,20 +67,25 @@ impl Importer for RecoupProxy {
     }
 }
 
-/// Reads a log with its labels: each run sealed, beside the labels of the states that were visited in it.
+/// Reads a log with its labels: each run sealed, beside what `label` makes of the states that were visited in it.
 /// What is lost or cannot be read goes to `sink`.
 ///
 /// # Errors
 /// When the log cannot be read or the sink fails.
-pub fn read(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Sealed, Vec<StateLabel>)>, ImportError> {
+pub fn read(
+    source: &Source,
+    sink: &mut dyn Sink,
+    label: impl Fn(&Trajectory, &Visit) -> StateLabel,
+) -> Result<Vec<(Sealed, Vec<StateLabel>)>, ImportError> {
     let mut runs = Vec::new();
     for (finished, record) in conversations(source, sink)? {
         for loss in finished.losses {
             sink.loss(loss)?;
         }
+        let labels = finished.visits.iter().map(|visit| label(&finished.run, visit)).collect();
         let mut events: Vec<Event> = Vec::new();
         record.emit(&mut events, finished.run, Some(finished.name), Vec::new(), 0)?;
-        let mut labels = Some(finished.labels);
+        let mut labels = Some(labels);
         for event in events {
             match event {
                 Event::Trajectory(sealed) => runs.push((*sealed, labels.take().unwrap_or_default())),
@@ -84,6 +94,21 @@ pub fn read(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Sealed, Vec<Sta
         }
     }
     Ok(runs)
+}
+
+/// Messages of an API as nodes, in order. What cannot be read is a part without a meaning.
+pub fn nodes(api: Api, messages: &[&RawValue]) -> Vec<Node> {
+    said::nodes(api, messages, &mut Aside::default()).into_iter().flatten().collect()
+}
+
+/// The tools that a request of any API offers.
+///
+/// # Errors
+/// Where one of them is known to its provider alone, in words.
+pub fn tools(raw: Option<&RawValue>) -> Result<Vec<Tool>, String> {
+    let Some(raw) = raw else { return Ok(Vec::new()) };
+    let read = openai_chat::tools(raw, FORMAT, &mut BTreeSet::new());
+    read.ok_or_else(|| "a tool is known to its provider alone".to_owned())
 }
 
 fn conversations(source: &Source, sink: &mut dyn Sink) -> Result<Vec<(Finished, RawRecord)>, ImportError> {

@@ -129,7 +129,8 @@ fn row<'a>(mut fields: Object<'a>, depth: usize, trace: &mut Trace<'a>) -> Resul
             row(Object::parse(raw, "row")?, depth + 1, trace)?;
         }
     }
-    let is_observation = !is_holder && ["start_time", "startTime"].iter().any(|key| fields.get(key).is_some());
+    let is_observation =
+        !is_holder && ["start_time", "startTime"].iter().any(|key| fields.get(key).is_some());
     let mut columns = Attributes::default();
     for (name, raw) in fields.into_members() {
         let name = match name {

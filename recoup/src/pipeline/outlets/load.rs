@@ -1,6 +1,5 @@
 //! A run as the outlets get it: loaded with what was decided about it, then redacted as a whole.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::id::{TaskKey, TrajectoryId, VerdictId};
@@ -9,6 +8,7 @@ use crate::pipeline::selection::Selector;
 use crate::pipeline::siblings::successes;
 use crate::redaction::{Redacted, redact, redact_beside, redact_text};
 use crate::replay::REPLAY_VERSION;
+use crate::rollout::interleave::labels_of;
 use crate::store::{Row, Store, StoreError};
 use crate::trajectory::{Node, Status, Trajectory};
 use crate::verdict::{
@@ -31,7 +31,7 @@ pub(super) struct Loaded {
     siblings: Vec<Arc<Trajectory>>,
     relabel: Option<(VerdictId, Relabel)>,
     shuffled: Option<String>,
-    labels: Vec<(VerdictId, StateLabel)>,
+    pub labels: Vec<(VerdictId, StateLabel)>,
 }
 
 /// Goals that runs on the training side achieved in hindsight, each with its task, in import order.
@@ -109,7 +109,7 @@ impl Loaded {
             siblings: Vec::new(),
             relabel: None,
             shuffled: None,
-            labels: labels(store, row.id)?,
+            labels: labels_of(store, row.id)?,
             row: row.clone(),
             run,
         };
@@ -247,18 +247,6 @@ impl Loaded {
         let reviews = self.reviews.clone();
         Cleared { redacted, diagnosis, reviews, forks, siblings, relabel, shuffled, labels }
     }
-}
-
-/// What teachers would do in the states that a run has visited: in the order of the run, the latest word of each
-/// teacher and round.
-fn labels(store: &Store, run: TrajectoryId) -> Result<Vec<(VerdictId, StateLabel)>, StoreError> {
-    let mut labels = BTreeMap::new();
-    for verdict in store.of_run(run, "state_label")? {
-        if let Content::StateLabel(label) = verdict.content {
-            labels.entry((label.state, label.round, label.teacher.clone())).or_insert((verdict.id, label));
-        }
-    }
-    Ok(labels.into_values().collect())
 }
 
 /// A continuation, where it stands on its origin's side of the split.

@@ -12,7 +12,7 @@ use crate::pipeline::{ContentSettings, PipelineError};
 use crate::redaction::Redacted;
 use crate::report::{Preview, RunRow};
 use crate::reporter::Reporter;
-use crate::rollout::interleave::Aggregate;
+use crate::rollout::interleave::{self, Aggregate, Gathering};
 use crate::store::{Filter, Page, Store};
 use crate::verdict::Side;
 use crate::views::{Exclusion, HindsightSft, Relabels, SuccessSft, Tally, ViewInput};
@@ -32,6 +32,8 @@ pub(super) struct Passed {
     pub given: Vec<TrajectoryId>,
     /// Text that each view teaches, in bytes times their weight.
     learned: Vec<f64>,
+    /// What the runs that students and teachers share came to.
+    pub shared: interleave::Report,
 }
 
 /// What one run gives to every outlet.
@@ -78,7 +80,9 @@ pub(super) fn pass(
         previews: vec![Vec::new(); training.len()],
         given: Vec::new(),
         learned: vec![0.0; training.len()],
+        shared: interleave::Report::default(),
     };
+    let mut gathering = Gathering::default();
     let mut siblings = Siblings::default();
     let draws_goals = training.iter().any(|training| training.view.draws_goals());
     let goals = if draws_goals { Goals::read(store)? } else { Goals::default() };
@@ -100,6 +104,7 @@ pub(super) fn pass(
             }
         };
         if page.is_empty() {
+            passed.shared = gathering.finish();
             return Ok(passed);
         }
         offset += page.len() as u64;
@@ -143,6 +148,10 @@ pub(super) fn pass(
                 }
                 passed.given.extend(gives.then_some(loaded.row.id));
                 passed.runs.extend(report);
+                if ids.is_none() {
+                    let labels = loaded.labels.iter().map(|(_, label)| label);
+                    gathering.add(&redacted.trajectory, labels, &settings.views.labels);
+                }
             }
             bytes = 0;
         }

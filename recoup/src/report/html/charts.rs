@@ -370,3 +370,85 @@ pub(super) fn position(out: &mut String, step: usize, steps: usize) -> fmt::Resu
         4.0 + share * 56.0
     )
 }
+
+/// A figure of one round of collection.
+pub(super) struct AtRound {
+    /// Round, from 1.
+    pub(super) round: u32,
+    /// The figure.
+    pub(super) value: f64,
+    /// Its interval, where there is one.
+    pub(super) interval: Option<(f64, f64)>,
+}
+
+/// Height of the highest and the lowest figure, in pixels from the top.
+const PLOT: (f64, f64) = (24.0, 124.0);
+
+/// A figure round by round, from 0 (or the least, where that is below) to the greatest. Nothing without points.
+pub(super) fn by_round(
+    out: &mut String,
+    style: &str,
+    title: &str,
+    points: &[AtRound],
+    said: impl Fn(f64) -> String,
+) -> fmt::Result {
+    if points.is_empty() {
+        return Ok(());
+    }
+    let bounds = |point: &AtRound| point.interval.unwrap_or((point.value, point.value));
+    let low = points.iter().map(|point| bounds(point).0.min(point.value)).fold(0.0, f64::min);
+    let high = points.iter().map(|point| bounds(point).1.max(point.value)).fold(0.0, f64::max);
+    let span = if high > low { high - low } else { 1.0 };
+    let y = |value: f64| PLOT.1 - (value - low) / span * (PLOT.1 - PLOT.0);
+    let x = |place: usize| (place as f64 + 0.5) / points.len() as f64 * 100.0;
+    let words: Vec<String> = points
+        .iter()
+        .map(|point| {
+            let interval = point.interval.map(|(low, high)| format!(" ({} to {})", said(low), said(high)));
+            format!("round {}: {}{}", point.round, said(point.value), interval.unwrap_or_default())
+        })
+        .collect();
+    write!(
+        out,
+        "<figure class=curves><figcaption>{0}</figcaption><svg class=histogram width=\"100%\" height=150 role=img>\
+         <title>{0}</title><desc>{1}</desc><line class=base x1=0 x2=\"100%\" y1={2:.1} y2={2:.1}></line>",
+        Plain(title),
+        Plain(&words.join(", ")),
+        y(0.0)
+    )?;
+    for (place, pair) in points.windows(2).enumerate() {
+        let [from, to] = pair else { continue };
+        write!(
+            out,
+            "<line class=\"whisker {style}\" x1=\"{:.2}%\" y1={:.1} x2=\"{:.2}%\" y2={:.1}></line>",
+            x(place),
+            y(from.value),
+            x(place + 1),
+            y(to.value)
+        )?;
+    }
+    for (place, point) in points.iter().enumerate() {
+        if let Some((low, high)) = point.interval {
+            write!(
+                out,
+                "<line class=\"whisker {style}\" x1=\"{0:.2}%\" x2=\"{0:.2}%\" y1={1:.1} y2={2:.1}></line>",
+                x(place),
+                y(low),
+                y(high)
+            )?;
+        }
+        write!(
+            out,
+            "<circle class={style} cx=\"{0:.2}%\" cy={1:.1} r=4.5></circle>\
+             <text class=value x=\"{0:.2}%\" y={2:.1} text-anchor=middle>{3}</text>\
+             <text class=tick-label x=\"{0:.2}%\" y=146 text-anchor=middle>round {4}</text>",
+            x(place),
+            y(point.value),
+            y(bounds(point).1.max(point.value)) - 8.0,
+            said(point.value),
+            point.round
+        )?;
+    }
+    out.push_str("</svg></figure>");
+    Ok(())
+}

@@ -12,6 +12,7 @@ mod opening;
 mod outputs;
 mod replay;
 mod runs;
+mod shared;
 mod text;
 mod views;
 
@@ -64,6 +65,7 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     failures::positions(out, report)?;
     judges::judges(out, report)?;
     replay::replay(out, report)?;
+    shared::shared(out, report)?;
     breakdowns::breakdowns(out, report)?;
     outputs::learning(out, report)?;
     views::views(out, report)?;

@@ -9,6 +9,7 @@ mod failures;
 mod judges;
 mod outputs;
 mod replay;
+mod shared;
 mod views;
 
 use std::fmt::{self, Write};
@@ -53,6 +54,7 @@ fn sections(out: &mut String, report: &Report) -> fmt::Result {
     failures::positions(out, report)?;
     judges::judges(out, report)?;
     replay::replay(out, report)?;
+    shared::shared(out, report)?;
     breakdowns(out, report)?;
     outputs::learning(out, report)?;
     views::views(out, report)?;

@@ -15,6 +15,7 @@ pub use self::replays::{Curves, Replays};
 pub use self::runs::{Breakdown, Group, ImportSummary, KeptOut, Learning, LossCount, RunEntry};
 use super::input::ExportRow;
 use crate::artifact::Provenance;
+use crate::rollout::interleave;
 
 /// The whole report; its first five fields are the header every artifact has.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,6 +58,9 @@ pub struct Report {
     /// What judges say, where any were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judges: Option<Judges>,
+    /// What the runs that students and teachers share came to, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<interleave::Report>,
     /// What the import could not carry or read.
     pub import: Option<ImportSummary>,
     /// What to do next, the most useful first.

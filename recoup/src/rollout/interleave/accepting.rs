@@ -1,8 +1,11 @@
 //! Accepting: which labels are learned from. A project's settings say so, by the names of filters.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::{LabelMark, StateLabel};
+use crate::trajectory::{Status, Trajectory};
+use crate::verdict::{LabelMark, StateLabel, TurnAst};
 
 /// What a project chooses about labels of visited states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,10 +43,22 @@ impl LabelSettings {
         *self == Self::default()
     }
 
-    /// Whether a label is learned from.
-    pub fn accepts(&self, label: &StateLabel) -> bool {
+    /// Whether a label of a run is learned from.
+    pub fn accepts(&self, run: &Trajectory, label: &StateLabel) -> bool {
         label.action.is_some()
-            && label.marks.iter().all(|mark| self.off.contains(mark))
+            && marks(run, label).iter().all(|mark| self.off.contains(mark))
             && (!self.verified || label.verified == Some(true))
     }
+}
+
+/// The filters that apply to a label: those that were known when it was made, and what the run's outcome says, which may
+/// have come later. Where the teacher agrees to the words that end a failed run, its end is no solution.
+pub fn marks(run: &Trajectory, label: &StateLabel) -> BTreeSet<LabelMark> {
+    let mut marks: BTreeSet<LabelMark> = label.marks.iter().copied().collect();
+    let ends = label.action.as_ref().is_some_and(TurnAst::is_answer) && label.agrees == Some(true);
+    let last = run.leaves.get(run.main_leaf).and_then(|leaf| leaf.node);
+    if ends && label.executed.is_some() && label.executed == last && run.outcome().status == Status::Failure {
+        marks.insert(LabelMark::UnsolvedFinish);
+    }
+    marks
 }

@@ -86,7 +86,8 @@ impl Visited<'_> {
                 completion_tokens: spent.answer_tokens,
                 usd: spent.cost.map(crate::models::Cost::to_usd),
             },
-            shift: visit.shift,
+            shift: visit.shift.and_then(Result::ok),
+            unscored: visit.shift.and_then(Result::err),
         })
     }
 

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::LabelSettings;
-use crate::id::TrajectoryId;
+use super::{LabelSettings, marks};
+use crate::id::{TrajectoryId, VerdictId};
 use crate::interleaving::{Interleaving, Mixing, Readings, RequestOutcome};
 use crate::statistics::{Bounds, Clusters, Resampling};
 use crate::store::{Store, StoreError};
 use crate::trajectory::{Status, Trajectory};
-use crate::verdict::{Actor, Content, LabelMark, RefusalCode, StateLabel};
+use crate::verdict::{Actor, Content, LabelMark, RefusalCode, StateLabel, Unscored};
 
 /// What rounds of collection came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -88,6 +88,8 @@ pub struct LabelCounts {
     pub refused: BTreeMap<RefusalCode, u64>,
     /// Labels that a filter applies to, whether it is on or off; one label may have several.
     pub marked: BTreeMap<LabelMark, u64>,
+    /// Labels that the filters which are on hold back, `verified` included.
+    pub held_back: u64,
     /// Labels that were executed and continued by the teacher, and of them those that passed.
     pub verified: (u64, u64),
     /// Tokens of the teacher's questions and answers.
@@ -111,6 +113,24 @@ pub struct Shift {
     pub reverse_kl: Option<f64>,
     /// The tokens that it is the mean over.
     pub tokens: u64,
+    /// Turns of the student that are not among them although they were to be, by the reason.
+    pub unscored: BTreeMap<Unscored, u64>,
+}
+
+impl Shift {
+    /// Why there is no divergence, for a person; `None` where there is one.
+    pub fn unavailable(&self) -> Option<String> {
+        if self.reverse_kl.is_some() {
+            return None;
+        }
+        let said = |(reason, turns): (&Unscored, &u64)| {
+            let turns = if *turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") };
+            format!("{} ({turns})", reason.reason())
+        };
+        let mut reasons = self.unscored.iter().map(said);
+        let first = reasons.next().unwrap_or_else(|| "it was not asked for".to_owned());
+        Some(reasons.fold(first, |all, reason| format!("{all}; {reason}")))
+    }
 }
 
 /// Reads what stored runs came to.
@@ -118,20 +138,52 @@ pub struct Shift {
 /// # Errors
 /// Those of the project.
 pub fn report(store: &Store, runs: &[TrajectoryId], accepting: &LabelSettings) -> Result<Report, StoreError> {
-    let mut rounds: BTreeMap<u32, Gathered> = BTreeMap::new();
+    let mut gathering = Gathering::default();
     for id in runs {
         let run = store.load(*id)?;
-        let Some(shared) = Interleaving::of(&run) else { continue };
-        let gathered = rounds.entry(shared.round).or_default();
-        gathered.run(&run, &shared);
-        for verdict in store.of_run(*id, "state_label")? {
-            if let Content::StateLabel(label) = verdict.content {
-                gathered.label(&run, &label, accepting);
-            }
+        let labels = labels_of(store, *id)?;
+        gathering.add(&run, labels.iter().map(|(_, label)| label), accepting);
+    }
+    Ok(gathering.finish())
+}
+
+/// What teachers would do in the states that a run has visited: in the order of the run, the latest word of each
+/// teacher and round.
+///
+/// # Errors
+/// Those of the project.
+pub fn labels_of(store: &Store, run: TrajectoryId) -> Result<Vec<(VerdictId, StateLabel)>, StoreError> {
+    let mut labels = BTreeMap::new();
+    for verdict in store.of_run(run, "state_label")? {
+        if let Content::StateLabel(label) = verdict.content {
+            labels.entry((label.state, label.round, label.teacher.clone())).or_insert((verdict.id, label));
         }
     }
-    let rounds = rounds.into_iter().map(|(round, gathered)| gathered.report(round)).collect();
-    Ok(Report { rounds })
+    Ok(labels.into_values().collect())
+}
+
+/// A report while runs are looked at, one after the other.
+#[derive(Default)]
+pub struct Gathering(BTreeMap<u32, Gathered>);
+
+impl Gathering {
+    /// Counts a run with its labels; one that nobody shared counts nowhere.
+    pub fn add<'l>(
+        &mut self,
+        run: &Trajectory,
+        labels: impl IntoIterator<Item = &'l StateLabel>,
+        accepting: &LabelSettings,
+    ) {
+        let Some(shared) = Interleaving::of(run) else { return };
+        let gathered = self.0.entry(shared.round).or_default();
+        gathered.run(run, &shared);
+        labels.into_iter().for_each(|label| gathered.label(run, label, accepting));
+    }
+
+    /// What was counted.
+    pub fn finish(self) -> Report {
+        Report { rounds: self.0.into_iter().map(|(round, gathered)| gathered.report(round)).collect() }
+    }
 }
 
 /// Observations with the tasks that they are of.
@@ -185,12 +237,14 @@ impl Gathered {
     fn label(&mut self, run: &Trajectory, label: &StateLabel, accepting: &LabelSettings) {
         let counts = &mut self.report.labels;
         counts.states += 1;
-        counts.accepted += u64::from(accepting.accepts(label));
+        let is_accepted = accepting.accepts(run, label);
+        counts.accepted += u64::from(is_accepted);
+        counts.held_back += u64::from(!is_accepted && label.action.is_some());
         if let Some(refused) = &label.refused {
             *counts.refused.entry(refused.code).or_default() += 1;
         }
-        for mark in &label.marks {
-            *counts.marked.entry(*mark).or_default() += 1;
+        for mark in marks(run, label) {
+            *counts.marked.entry(mark).or_default() += 1;
         }
         if let Some(passed) = label.verified {
             counts.verified.0 += 1;
@@ -205,6 +259,9 @@ impl Gathered {
             if let Some(shift) = label.shift {
                 self.shift.0 += shift.sum;
                 self.shift.1 += shift.tokens;
+            }
+            if let Some(reason) = label.unscored {
+                *self.report.shift.unscored.entry(reason).or_default() += 1;
             }
         }
     }
@@ -236,6 +293,7 @@ impl Gathered {
                 disagreement: self.disagreed.rate(),
                 reverse_kl: (self.shift.1 > 0).then(|| self.shift.0 / self.shift.1 as f64),
                 tokens: self.shift.1,
+                unscored: self.report.shift.unscored,
             },
             ..self.report
         }

@@ -279,7 +279,7 @@ fn is_labelled(store: &Store, id: TrajectoryId) -> Result<bool, CollectError> {
 impl Round<'_> {
     /// The name under which a run is recorded: all that decides who acts in it, and what is tried beside.
     pub fn name(&self, alone: Option<Actor>) -> String {
-        let Pairing { student, teacher, mixing, verify, form, context } = &self.pairing;
+        let Pairing { student, teacher, mixing, verify, form, context, scores: _ } = &self.pairing;
         let number = self.number;
         match alone {
             Some(Actor::Student) => format!("{} alone, round {number}", student.name()),

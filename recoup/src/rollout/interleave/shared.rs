@@ -8,16 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use super::labels::has_a_place;
 use super::token_shift;
 use crate::environments::{Action, Scene, refusal};
-use crate::interleaving::{Mixing, Reading, Seat};
+use crate::interleaving::{self, Mixing, Reading, Seat};
 use crate::rollout::conversation::{likely_tokens, meaning, tools};
 use crate::rollout::forms::Form;
 use crate::rollout::{Policy, PolicyError, Situation, TakesAdvice, Turn};
 use crate::trajectory::Tool;
-use crate::verdict::{Actor, LabelMark, LabelRefusal, RefusalCode, TokenShift, TurnAst};
-
-/// Exchanges looked back on for circles, and how often the last of them stands there.
-const LOOP_WINDOW: usize = 6;
-const LOOP_REPEATS: usize = 3;
+use crate::verdict::{Actor, LabelMark, LabelRefusal, RefusalCode, TokenShift, TurnAst, Unscored};
 
 /// The two that share runs, and how.
 #[derive(Clone, Copy)]
@@ -34,6 +30,8 @@ pub struct Pairing<'a> {
     pub context: Option<u64>,
     /// Whether each label is executed from its state and continued by the teacher.
     pub verify: bool,
+    /// Whether it is measured how far the student's turns lie from the teacher.
+    pub scores: bool,
 }
 
 /// The policy of one shared episode.
@@ -60,8 +58,8 @@ pub(super) struct Visit {
     pub reading: Option<Reading>,
     /// The marks that are known before the end.
     pub marks: Vec<LabelMark>,
-    /// How far the student's turn lies from the teacher, where both gave log-probabilities.
-    pub shift: Option<TokenShift>,
+    /// How far the student's turn lies from the teacher, or why nobody knows, where that was asked for.
+    pub shift: Option<Result<TokenShift, Unscored>>,
 }
 
 impl Visit {
@@ -95,6 +93,21 @@ impl<'a> Shared<'a> {
         }
         has_a_place(&label, tools, self.pairing.form)?;
         Ok(label)
+    }
+
+    /// How far the student's turn lies from the teacher, or why nobody knows.
+    fn shift(
+        &self,
+        situation: &Situation<'_>,
+        turn: &Turn,
+    ) -> Result<Result<TokenShift, Unscored>, PolicyError> {
+        let Some(sampled) = &turn.sampled else { return Ok(Err(Unscored::Student)) };
+        let given = self.pairing.teacher.score(situation, sampled);
+        let given = given.map_err(|error| PolicyError::Teacher(Box::new(error)))?;
+        Ok(match given {
+            Some(given) => token_shift(&sampled.tokens, &given).ok_or(Unscored::Tokens),
+            None => Err(Unscored::Teacher),
+        })
     }
 
     fn marks(&self, taught: &Turn, situation: &Situation<'_>, tools: &[Tool]) -> Vec<LabelMark> {
@@ -147,14 +160,8 @@ impl Policy for Shared<'_> {
         };
         let taught = taught.unwrap_or_default();
         let marks = self.marks(&taught, situation, &tools);
-        let shift = match student.as_ref().and_then(|turn| turn.sampled.as_ref()) {
-            Some(sampled) => {
-                let given = self.pairing.teacher.score(situation, &sampled.message);
-                let given = given.map_err(|error| PolicyError::Teacher(Box::new(error)))?;
-                given.and_then(|given| token_shift(&sampled.tokens, &given))
-            }
-            None => None,
-        };
+        let scored = student.as_ref().filter(|_| self.pairing.scores);
+        let shift = scored.map(|turn| self.shift(situation, turn)).transpose()?;
         let reading = student.as_ref().and_then(|turn| turn.reading);
         // What a teacher thinks stands on its label; the student's own history never shows it.
         let executed = student.unwrap_or_else(|| Turn { thought: None, ..taught.clone() });
@@ -173,12 +180,11 @@ impl Policy for Shared<'_> {
     }
 }
 
-/// Whether the last exchange stands several times among the last ones.
+/// Whether the episode goes in circles; words are no action to repeat.
 fn goes_in_circles(situation: &Situation<'_>) -> bool {
-    let Some(last) = situation.transcript.last() else { return false };
-    let is_done = |action: &Action| matches!(action, Action::Say(_));
-    let recent = situation.transcript.iter().rev().take(LOOP_WINDOW);
-    !is_done(&last.action) && recent.filter(|exchange| *exchange == last).count() >= LOOP_REPEATS
+    let is_call = |action: &Action| matches!(action, Action::Call { .. });
+    situation.transcript.last().is_some_and(|last| is_call(&last.action))
+        && interleaving::goes_in_circles(situation.transcript.iter().rev())
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ mod tests {
 
     fn tokens(list: &[(&str, f64)]) -> Vec<TokenLogprob> {
         list.iter()
-            .map(|(token, logprob)| TokenLogprob { token: (*token).to_owned(), logprob: *logprob })
+            .map(|(token, logprob)| TokenLogprob { token: (*token).to_owned(), logprob: *logprob, id: None })
             .collect()
     }
 

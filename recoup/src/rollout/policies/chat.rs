@@ -6,7 +6,7 @@ use super::super::conversation::{function, messages, tools, unread};
 use crate::environments::{Action, Scene};
 use crate::interleaving::Reading;
 use crate::models::{
-    ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, Logprobs, ModelError, Price, TokenLogprob, tokens,
+    ChatModel, ChatReply, ChatRequest, Finish, Logprobs, ModelError, Price, TokenLogprob, tokens,
 };
 use crate::rollout::forms::{self, Form, Read, ToolTypes, Written};
 use crate::rollout::{Policy, PolicyError, SampledTurn, Situation, Spent, TakesAdvice, Turn};
@@ -119,10 +119,16 @@ impl<M: ChatModel> Policy for Chat<M> {
     fn score(
         &self,
         situation: &Situation<'_>,
-        written: &ChatMessage,
+        written: &SampledTurn,
     ) -> Result<Option<Vec<TokenLogprob>>, PolicyError> {
         let mut request = ChatRequest { logprobs: Logprobs::Given, max_tokens: 1, ..self.request(situation) };
-        request.messages.push(written.clone());
+        request.messages.push(written.message.clone());
+        // The token that ends a turn has no text, and ends a given one too.
+        let said = match written.tokens.split_last() {
+            Some((end, said)) if end.token.is_empty() => said,
+            _ => &written.tokens,
+        };
+        request.given = said.iter().map(|token| token.id).collect::<Option<_>>().unwrap_or_default();
         match self.model.complete(&request) {
             Ok(reply) => Ok(reply.tokens),
             // It takes no such question. Whether it is there at all shows when it is asked for a turn.
