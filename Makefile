@@ -162,50 +162,51 @@ bench: bench-import bench-environments
 bench-import: $(PEERS)/ready bench-programs
 	mkdir -p $(CACHE)/bench
 	python3 benches/make_chat_jsonl.py $(CACHE)/bench/chat.jsonl --bytes 400M
-	$(PEERS)/bin/python benches/import.py target/release/recoup target/release/examples/bare_parse \
+	$(PEERS)/bin/python benches/import.py target/dist/recoup target/dist/examples/bare_parse \
 		$(CACHE)/bench/chat.jsonl
 
 bench-environments: $(PEERS)/ready bench-programs
-	python3 benches/environments.py target/release/recoup target/release/examples/environment_speed \
+	python3 benches/environments.py target/dist/recoup target/dist/examples/environment_speed \
 		--peers $(PEERS)/bin/python
 
 # Asking a model 10,000 questions, beside OpenAI's Python library.
 bench-models: $(PEERS)/ready bench-programs
-	$(PEERS)/bin/python benches/models.py target/release/recoup --rounds 3 --out benches/results/models.json
+	$(PEERS)/bin/python benches/models.py target/dist/recoup --rounds 3 --out benches/results/models.json
 
 # Masked rows beside transformers' on runs of tau-bench: `make bench-templates RUNS=gpt-4o-airline.json`.
 bench-templates: $(GOLDEN_TEMPLATES)/ready bench-programs
-	$(GOLDEN_TEMPLATES)/bin/python benches/templates.py target/release/examples/template_cases \
+	$(GOLDEN_TEMPLATES)/bin/python benches/templates.py target/dist/examples/template_cases \
 		$(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja $(GOLDEN_TEMPLATES)/models/qwen3 $(RUNS)
 
 # The main job, near-duplicates and every format over 50,228 generated runs.
 bench-main-job: $(GOLDEN_TEMPLATES)/ready bench-programs
 	test -d $(CACHE)/bench/runs || python3 benches/make_runs.py $(CACHE)/bench/runs
-	python3 benches/main_job.py target/release/recoup $(CACHE)/bench/runs
-	python3 benches/near_duplicates.py target/release/examples/near_duplicates $(CACHE)/bench/runs
-	python3 benches/exports.py target/release/recoup --model $(GOLDEN_TEMPLATES)/models/qwen3 \
+	python3 benches/main_job.py target/dist/recoup $(CACHE)/bench/runs
+	python3 benches/near_duplicates.py target/dist/examples/near_duplicates $(CACHE)/bench/runs
+	python3 benches/exports.py target/dist/recoup --model $(GOLDEN_TEMPLATES)/models/qwen3 \
 		--template $(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja
 
 # Goals that failed runs achieved, found blind and checked by the environments.
 bench-hindsight: bench-programs
-	python3 benches/hindsight.py target/release/recoup --json benches/results/hindsight.json
+	python3 benches/hindsight.py target/dist/recoup --json benches/results/hindsight.json
 
 # The same runs through the public AgentHER: `make bench-hindsight-peer AGENTHER=folder/of/its/clone`.
 bench-hindsight-peer: $(PEERS)/ready bench-programs
-	$(PEERS)/bin/python benches/hindsight_peer.py target/release/recoup --package $(AGENTHER)
+	$(PEERS)/bin/python benches/hindsight_peer.py target/dist/recoup --package $(AGENTHER)
 
 # The proxy's throughput, added latency and memory, beside LiteLLM's, with clients and a scripted upstream in
 # one process.
 bench-proxy: $(PEERS_LITELLM)/ready bench-programs
-	target/release/examples/proxy_load target/release/recoup --seconds 6 --litellm $(PEERS_LITELLM)/bin/litellm \
+	target/dist/examples/proxy_load target/dist/recoup --seconds 6 --litellm $(PEERS_LITELLM)/bin/litellm \
 		| tee benches/results/proxy.json
 
 # Half an hour of load on the proxy: its memory must not grow.
 soak: bench-programs
-	target/release/examples/proxy_load target/release/recoup --soak --seconds 1800
+	target/dist/examples/proxy_load target/dist/recoup --soak --seconds 1800
 
+# As it is installed: all optimizations, and no assertions.
 bench-programs:
-	$(CARGO) build --release --locked --workspace --examples --bins
+	$(CARGO) build --profile dist --locked --workspace --examples --bins
 
 # An hour of fuzzing, shared by three targets. What one finds lies under fuzz/artifacts/ and is kept as
 # recoup/tests/fixtures/fuzz/<target>/<what-it-is>. Needs `cargo install cargo-fuzz --locked`. The bundled

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Exports 50,000 generated runs in every format: rows per second, and the most memory that the program takes.
 
-    cargo build --release -p recoup-cli
-    python3 benches/exports.py target/release/recoup            # --runs N for fewer, --model DIR --template FILE for tokens
+    make bench-programs
+    python3 benches/exports.py target/dist/recoup            # --runs N for fewer, --model DIR --template FILE for tokens
 
 Seconds are the wall's, and beside them the processor's, which other work on the machine disturbs less.
 """

@@ -3,9 +3,9 @@
 work and beside a bare parse of the same file. Rounds are interleaved, so that a slow minute of the machine
 hits all alike; compare only figures of one run.
 
-    cargo build --release -p recoup-cli && cargo build --release -p recoup --example bare_parse
+    make bench-programs
     python3 benches/make_chat_jsonl.py runs.jsonl --bytes 400M
-    python3 benches/import.py target/release/recoup target/release/examples/bare_parse runs.jsonl
+    python3 benches/import.py target/dist/recoup target/dist/examples/bare_parse runs.jsonl
 """
 
 import argparse

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures the main job: `recoup run` over 50,228 generated runs in five formats, offline, from nothing to the report.
 
-    cargo build --release -p recoup-cli
+    make bench-programs
     python3 benches/make_runs.py runs/
-    python3 benches/main_job.py target/release/recoup runs/
+    python3 benches/main_job.py target/dist/recoup runs/
 
 The aim is under ten minutes of wall time and under 1 GB of memory on two cores. A second call of the same command is
 timed too: it finds nothing new. The two calls of a round share a project, rounds do not.

@@ -2,8 +2,8 @@
 """Measures asking a model 10,000 questions with 256 in flight, each answered after 200 ms by a server in its own
 process, beside OpenAI's Python library under asyncio. Rounds are interleaved; compare only figures of one run.
 
-    cargo build --release -p recoup-cli
-    python3 benches/models.py target/release/recoup      # with the packages of peers/requirements.txt
+    make bench-programs
+    python3 benches/models.py target/dist/recoup      # with the packages of peers/requirements.txt
 """
 
 import argparse

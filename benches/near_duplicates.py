@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures near-duplicates among generated runs: sketching them, and finding the clusters.
 
-    cargo build --release -p recoup --example near_duplicates
+    make bench-programs
     python3 benches/make_runs.py runs/
-    python3 benches/near_duplicates.py target/release/examples/near_duplicates runs/
+    python3 benches/near_duplicates.py target/dist/examples/near_duplicates runs/
 
 The aim is under two minutes for 50,000 runs on two cores, both steps on one thread together.
 """

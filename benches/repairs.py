@@ -2,8 +2,8 @@
 """Measures repairs and diagnoses on failed runs of the bundled environments: every arm with the expert's
 repairs and with those of the rules, beside how often the diagnosed turn is the one that a sweep finds.
 
-    cargo build --release
-    python3 benches/repairs.py target/release/recoup --out benches/results/repairs.json
+    make bench-programs
+    python3 benches/repairs.py target/dist/recoup --out benches/results/repairs.json
 
 Eleven weak policies act at rate 0.3. Everything follows from the seed; nothing is timed but for orientation.
 """
