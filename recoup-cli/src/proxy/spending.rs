@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use recoup::models::{Amount, Budget, Held, ModelError, Price, Usage, tokens};
 use recoup::trajectory::Call;
 use serde_json::Value;
@@ -44,8 +45,16 @@ impl Spending {
     }
 
     /// Sets aside what a question may take, by its body.
-    pub(super) async fn hold(&self, price: Option<Price>, body: &[u8]) -> Result<Hold, String> {
-        let (likely, most, answer) = size(body);
+    pub(super) async fn hold(&self, price: Option<Price>, body: &Bytes) -> Result<Hold, String> {
+        let is_counted = price.is_some() || self.budget.limits().tokens.is_some();
+        let (likely, most, answer) = if is_counted {
+            let body = body.clone();
+            // Off the threads that relay answers.
+            let size = tokio::task::spawn_blocking(move || size(&body)).await;
+            size.map_err(|error| error.to_string())?
+        } else {
+            (tokens::text(body.len() as u64), 0, 0)
+        };
         let cost = price.map(|price| price.at_most(most, answer)).unwrap_or_default();
         let claim = Amount { cost, tokens: most + answer, requests: 1 };
         loop {
