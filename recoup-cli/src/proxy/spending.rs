@@ -1,8 +1,8 @@
 //! Spending: what teachers may take, and whether the next question still fits.
 //!
 //! A question is set aside for before it is sent: its own size, and the answer that it allows. Where only what other
-//! questions have set aside stands in the way, it waits. Where a cap is reached, no question is sent any more: labels
-//! are missing, turns of the teacher are refused, and the student goes on.
+//! questions have set aside stands in the way, it waits. One that a cap has no room for is not sent: its label is
+//! missing, a turn of the teacher is refused, and the student goes on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,10 +66,10 @@ impl Spending {
         }
     }
 
-    /// Why no question is sent any more, in words; the first time it is said aloud.
+    /// Why a question is not sent, in words; the first time it is said aloud.
     pub(super) fn reached(&self, error: &ModelError) -> String {
         if !self.said.swap(true, Ordering::Relaxed) {
-            self.printer.warn(format_args!("the teacher is not asked any more: {error}"));
+            self.printer.warn(format_args!("a cap keeps questions from the teacher: {error}"));
         }
         error.to_string()
     }

@@ -324,9 +324,12 @@ impl Teachers {
             Ok(answer) => hold.answered(&mut answer.call, body.len()),
             Err(_) => hold.answered(&mut Call::default(), body.len()),
         }
-        let body = restored(disguise.as_ref(), body).map_err(NoReply::Refused)?;
-        let call = answer.map(|answer| answer.call);
-        let answer = answer::whole(api, &body).and_then(|answer| Ok(Answer { call: call?, ..answer }));
+        if disguise.is_some() {
+            let body = restored(disguise.as_ref(), body).map_err(NoReply::Refused)?;
+            let call = answer.map(|answer| answer.call);
+            let answer = answer::whole(api, &body).and_then(|answer| Ok(Answer { call: call?, ..answer }));
+            return Ok((answer, body));
+        }
         Ok((answer, body))
     }
 
