@@ -271,3 +271,16 @@ fn what_nobody_knows_the_price_of_is_not_asked_unasked() {
             .join("\n")
     );
 }
+
+#[test]
+fn an_error_of_a_teacher_of_another_api_reads_as_one_of_the_clients() {
+    let bench = Bench::new();
+    let (student, teacher) =
+        (counting(), scripted(vec![Fault::status(400, r#"{"error":{"message":"no such model"}}"#)]));
+    let proxy = between(&bench, &student, &teacher, &TAKES_ALL);
+    let got = proxy.post("/v1/messages", &[TASK], message(false).to_string().as_bytes());
+    assert_eq!((got.status, &got.json()["error"]["type"]), (400, &"invalid_request_error".into()));
+    assert_eq!(got.json()["error"]["message"], "recoup: the teacher answered 400: no such model");
+    assert!(student.asked().is_empty(), "there is no silent swap");
+    assert_eq!(proxy.stop()["ended"]["aborted"], 1);
+}
