@@ -134,27 +134,27 @@ def test_a_run_is_diagnosed_and_every_answer_goes_through_the_gates(binary, mode
 def shift(binary, model, project, student, teacher):
     """How far a student lies from a teacher that is the same model, each in a form of its own."""
     forms = ["--student-form", student, "--teacher-form", teacher]
-    words = ["--tasks", "2", "--max-steps", "1", "--max-answer", "24", "--temperature", "0.7", "--difficulty", "1", "--beta", "0"]
+    words = ["--tasks", "1", "--max-steps", "1", "--max-answer", "24", "--temperature", "0.7", "--difficulty", "1", "--beta", "0"]
     done = run_json(binary, "collect", "--env", "quest", "--student", model, "--teacher", model, *forms, *words, "--logprobs",
                     "--project", project)
     (round,) = done["report"]["rounds"]
-    assert round["labels"]["states"] == 2, done
+    assert round["labels"]["states"] == 1, done
     return round["shift"]
 
 
 def test_reverse_kl_is_measured_where_the_server_scores_given_tokens(binary, model, tmp_path):
     # The same model in the same words: every token of the student is as likely to its teacher.
     same = shift(binary, model, tmp_path / "same", "hermes", "hermes")
-    assert same["tokens"] > 20 and same["unscored"] == {} and abs(same["reverse_kl"]) < 0.02, same
+    assert same["tokens"] > 10 and same["unscored"] == {} and abs(same["reverse_kl"]) < 0.02, same
     # In other words it is another distribution.
     other = shift(binary, model, tmp_path / "other", "hermes", "react")
-    assert other["tokens"] > 20 and other["reverse_kl"] > 0.02, other
+    assert other["tokens"] > 10 and other["reverse_kl"] > 0.02, other
 
 
 def test_reverse_kl_is_not_available_where_tools_stand_beside(binary, model, tmp_path):
     # With tools beside the text the server takes no grammar, and echo and prompt_logprobs it passes over.
     found = shift(binary, model, tmp_path / "native", "native", "native")
-    assert (found["reverse_kl"], found["tokens"], found["unscored"]) == (None, 0, {"teacher": 2}), found
+    assert (found["reverse_kl"], found["tokens"], found["unscored"]) == (None, 0, {"teacher": 1}), found
     out = tmp_path / "out"
     run_json(binary, "run", "--project", tmp_path / "native", "--out", out)
-    assert "not available: the teacher does not score given tokens (2 turns)" in (out / "report.md").read_text()
+    assert "not available: the teacher does not score given tokens (1 turn)" in (out / "report.md").read_text()

@@ -254,6 +254,66 @@ def test_a_teacher_labels_beside_the_student(proxied):
     assert all(exchange.request["model"] == "wise" and "authorization" not in exchange.headers for exchange in wise.exchanges)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_teacher_of_another_api_takes_every_turn(proxied, stream):
+    """Anthropic's library and OpenAI's responses, answered by a teacher that speaks chat completions."""
+    messages = [{"name": name, "input_schema": schema(fields)} for name, fields in TOOLS]
+    responses = [{"type": "function", "name": name, "parameters": schema(fields), "strict": False} for name, fields in TOOLS]
+    headers = {"x-recoup-task": "desk/trip-1"}
+
+    def message(client, **request):
+        if not stream:
+            return client.messages.create(**request)
+        with client.messages.stream(**request) as events:
+            return events.get_final_message()
+
+    def response(client, **request):
+        if not stream:
+            return client.responses.create(**request)
+        with client.responses.stream(**request) as events:
+            return events.get_final_response()
+
+    with Upstream() as upstream, Upstream(prefix="Wisely: ") as wise:
+        proxy = proxied(upstream, "--teacher", f"{wise.url}#wise", "--mode", "mix", "--beta", "1")
+        client = anthropic.Anthropic(base_url=proxy.url, api_key="sk-test", default_headers=headers)
+        history = [{"role": "user", "content": GOAL}]
+        request = {"model": "toy", "max_tokens": 100, "system": "You plan.", "tools": messages}
+        first = message(client, messages=history, **request)
+        assert [block.type for block in first.content] == ["text", "tool_use", "tool_use"] and first.stop_reason == "tool_use"
+        assert [block.input for block in first.content[1:]] == [json.loads(arguments) for _, _, arguments in CALLS]
+        history.append({"role": "assistant", "content": first.content})
+        history.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "ok"} for id, _, _ in CALLS]})
+        last = message(client, messages=history, **request)
+        assert (last.content[0].text, last.usage.output_tokens) == ("Wisely: " + LAST, 7)
+        client = openai.OpenAI(base_url=f"{proxy.url}/v1", api_key="sk-test", default_headers=headers)
+        history = [{"role": "user", "content": GOAL}]
+        first = response(client, model="toy", instructions="You plan.", input=history, tools=responses)
+        history += [item.to_dict() if hasattr(item, "to_dict") else item for item in first.output]
+        history += [{"type": "function_call_output", "call_id": id, "output": "ok"} for id, _, _ in CALLS]
+        last = response(client, model="toy", instructions="You plan.", input=history, tools=responses)
+        assert last.output_text == "Wisely: " + LAST
+        assert upstream.exchanges == [] and {exchange.request["model"] for exchange in wise.exchanges} == {"wise"}
+    runs = proxy.stop()
+    assert proxy.done["ended"]["pure_teacher"] == 4 and proxy.done["spent"]["requests"] == 4, proxy.done
+    for run in runs:
+        acted = [node for node in run["nodes"] if node["occurrence"].get("sampled")]
+        assert [part["type"] for part in acted[0]["parts"]] == ["text", *["tool_call"] * len(CALLS)]
+        assert acted[1]["parts"][0]["text"] == "Wisely: " + LAST
+
+
+def test_a_cap_is_an_error_that_no_library_tries_again(proxied):
+    with Upstream() as upstream, Upstream() as wise:
+        proxy = proxied(upstream, "--teacher", f"{wise.url}#wise", "--mode", "mix", "--beta", "1", "--max-requests", "1")
+        headers = {"x-recoup-task": "desk/trip-1"}
+        client = openai.OpenAI(base_url=f"{proxy.url}/v1", api_key="sk-test", default_headers=headers)
+        client.chat.completions.create(model="toy", messages=openai_history())
+        with pytest.raises(openai.APIStatusError, match="the limit of 1 requests is reached") as refused:
+            client.chat.completions.create(model="toy", messages=openai_history())
+        assert refused.value.status_code == 402 and len(wise.exchanges) == 1
+    proxy.stop()
+    assert (proxy.done["requests"], proxy.done["ended"]["capped"]) == (2, 1)
+
+
 def test_the_guide(binary, tmp_path):
     """docs/proxy.md, block by block, with scripted models."""
     guide = Path(__file__).resolve().parent.parent / "docs" / "proxy.md"

@@ -5,6 +5,7 @@
 //! holds one is not put to such a teacher.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use recoup::importers::recoup_proxy::{self, Api};
 use recoup::models::{
@@ -111,14 +112,15 @@ fn written(api: Api, model: &str, reply: &ChatReply) -> Result<Value, String> {
     let hash = blake3::hash(serde_json::to_string(reply).unwrap_or_default().as_bytes());
     let id = &hash.to_hex()[..24];
     let usage = reply.usage.unwrap_or_default();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     Ok(match api {
-        Api::Chat => chat(id, model, reply, usage),
+        Api::Chat => chat(id, now, model, reply, usage),
         Api::Messages => message(id, model, reply, usage)?,
-        Api::Responses => response(id, model, reply, usage),
+        Api::Responses => response(id, now, model, reply, usage),
     })
 }
 
-fn chat(id: &str, model: &str, reply: &ChatReply, usage: Usage) -> Value {
+fn chat(id: &str, now: u64, model: &str, reply: &ChatReply, usage: Usage) -> Value {
     let call = |call: &ModelCall| {
         let function = json!({ "name": call.name, "arguments": call.arguments });
         json!({ "id": call.id, "type": "function", "function": function })
@@ -143,7 +145,7 @@ fn chat(id: &str, model: &str, reply: &ChatReply, usage: Usage) -> Value {
     };
     let cached = json!({ "cached_tokens": usage.cached_prompt });
     json!({
-        "id": format!("chatcmpl-{id}"), "object": "chat.completion", "created": 0, "model": model,
+        "id": format!("chatcmpl-{id}"), "object": "chat.completion", "created": now, "model": model,
         "choices": [{ "index": 0, "message": said, "logprobs": null, "finish_reason": finish }],
         "usage": { "prompt_tokens": usage.prompt, "completion_tokens": usage.completion,
             "total_tokens": usage.prompt.saturating_add(usage.completion), "prompt_tokens_details": cached },
@@ -175,7 +177,7 @@ fn message(id: &str, model: &str, reply: &ChatReply, usage: Usage) -> Result<Val
     }))
 }
 
-fn response(id: &str, model: &str, reply: &ChatReply, usage: Usage) -> Value {
+fn response(id: &str, now: u64, model: &str, reply: &ChatReply, usage: Usage) -> Value {
     let mut output: Vec<Value> = Vec::new();
     if !reply.text.is_empty() || reply.calls.is_empty() {
         let said = json!([{ "type": "output_text", "text": reply.text, "annotations": [] }]);
@@ -191,7 +193,7 @@ fn response(id: &str, model: &str, reply: &ChatReply, usage: Usage) -> Value {
     }
     let cut = reply.finish == Finish::Length;
     json!({
-        "id": format!("resp_{id}"), "object": "response", "created_at": 0, "model": model, "output": output,
+        "id": format!("resp_{id}"), "object": "response", "created_at": now, "model": model, "output": output,
         "status": if cut { "incomplete" } else { "completed" }, "error": null,
         "incomplete_details": if cut { json!({ "reason": "max_output_tokens" }) } else { Value::Null },
         "instructions": null, "metadata": {}, "parallel_tool_calls": true, "temperature": null, "top_p": null,

@@ -122,7 +122,7 @@ mod tests {
             ),
             end(1, 5, json!([[{ "type": "message", "id": "m", "role": "assistant", "content": [] }]])),
         ];
-        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let lines = lines.map(|line| line.to_string()).join("\n");
         let history = up_to(lines.as_bytes(), 5).unwrap();
         let expected = json!([{ "role": "user", "content": "hi" },
             { "type": "function_call", "call_id": "c", "name": "go", "arguments": "{}" },

@@ -7,7 +7,7 @@
 //! A request passes the [`guard`], is read ([`request`]), placed in its conversation
 //! ([`conversations`], by [`fingerprint`]s), forwarded ([`service`], [`upstream`]) and read along on its
 //! way back ([`answer`]); a [`turn`] ends exactly once. Where there is a [`teacher`], [`sharing`] says who
-//! acts, what it may cost stands in [`spending`], and what the teacher sees wears a [`disguise`]; one behind another API
+//! acts, its [`label`]s are asked for, what it may cost stands in [`spending`], and what the teacher sees wears a [`disguise`]; one behind another API
 //! is asked in its own ([`foreign`]), and one that is not told the [`history`] has it told by the proxy.
 
 mod answer;
@@ -21,6 +21,7 @@ mod foreign;
 mod guard;
 mod history;
 mod journal;
+mod label;
 mod metrics;
 mod relay;
 mod replay;

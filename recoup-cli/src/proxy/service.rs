@@ -29,7 +29,7 @@ use super::sharing::Sharing;
 use super::teacher::NoReply;
 use super::turn::{Ending, Failure, Turn};
 use super::upstream::{Clients, back, onward};
-use super::{Proxy, Spending, api, control, disguise, metrics, teacher};
+use super::{Proxy, Spending, api, control, disguise, label, metrics, teacher};
 
 /// How long a client may take to send a body.
 const BODY_WITHIN: Duration = Duration::from_mins(2);
@@ -143,7 +143,7 @@ async fn turn(
     let begun = begin(proxy, &head.headers, scope, &read, permit, started);
     let (turn, waits) = begun.map_err(|why| fail(refused(StatusCode::BAD_REQUEST, "bad-request", why)))?;
     let teacher_acts = turn.actor == Actor::Teacher;
-    label(&turn, clients, &head.headers, &read);
+    ask_for_label(&turn, clients, &head.headers, &read);
     let turn = durable(turn, waits).await?;
     if teacher_acts {
         return taught(proxy, clients, turn, &head.headers, &read).await;
@@ -210,7 +210,7 @@ fn unreachable(turn: Turn, why: &str) -> Refused {
 }
 
 /// Asks the teacher for a label of the state that the student acts in.
-fn label(turn: &Turn, clients: &Clients, headers: &HeaderMap, read: &TurnRequest<'_>) {
+fn ask_for_label(turn: &Turn, clients: &Clients, headers: &HeaderMap, read: &TurnRequest<'_>) {
     let wanted = turn.shared && turn.actor == Actor::Student;
     let Some(teachers) = turn.proxy.teachers.as_ref().filter(|_| wanted) else { return };
     let Some(teacher) = teachers.of(turn.api) else { return };
@@ -219,14 +219,14 @@ fn label(turn: &Turn, clients: &Clients, headers: &HeaderMap, read: &TurnRequest
         .previous
         .is_some()
         .then(|| (turn.place.parent.filter(|_| turn.place.resumes), turn.place.waits.clone()));
-    let state = teachers.body(teacher, read, false, true).map(|body| teacher::State {
+    let state = teachers.body(teacher, read, false, true).map(|body| label::State {
         body,
         api: turn.api,
         headers: teacher::headers(teacher, headers),
         kept,
     });
     turn.proxy.labels_open.fetch_add(1, Ordering::Relaxed);
-    let asking = teacher::Asking {
+    let asking = label::Asking {
         proxy: Arc::clone(&turn.proxy),
         conversation: turn.place.id,
         name: Arc::clone(&turn.place.name),
@@ -235,7 +235,7 @@ fn label(turn: &Turn, clients: &Clients, headers: &HeaderMap, read: &TurnRequest
         ending: Arc::clone(&turn.ending),
         settled: false,
     };
-    tokio::spawn(teacher::label(asking, clients.clone(), state));
+    tokio::spawn(label::ask_for(asking, clients.clone(), state));
 }
 
 /// A turn that is the teacher's.

@@ -1,13 +1,14 @@
 //! Spending: what teachers may take, and whether the next question still fits.
 //!
 //! A question is set aside for before it is sent: its own size, and the answer that it allows. Where only what other
-//! questions have set aside stands in the way, it waits. Where a cap is reached, no question is sent any more: labels
-//! are missing, turns of the teacher are refused, and the student goes on.
+//! questions have set aside stands in the way, it waits. One that a cap has no room for is not sent: its label is
+//! missing, a turn of the teacher is refused, and the student goes on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use recoup::models::{Amount, Budget, Held, ModelError, Price, Usage, tokens};
 use recoup::trajectory::Call;
 use serde_json::Value;
@@ -44,8 +45,16 @@ impl Spending {
     }
 
     /// Sets aside what a question may take, by its body.
-    pub(super) async fn hold(&self, price: Option<Price>, body: &[u8]) -> Result<Hold, String> {
-        let (likely, most, answer) = size(body);
+    pub(super) async fn hold(&self, price: Option<Price>, body: &Bytes) -> Result<Hold, String> {
+        let is_counted = price.is_some() || self.budget.limits().tokens.is_some();
+        let (likely, most, answer) = if is_counted {
+            let body = body.clone();
+            // Off the threads that relay answers.
+            let size = tokio::task::spawn_blocking(move || size(&body)).await;
+            size.map_err(|error| error.to_string())?
+        } else {
+            (tokens::text(body.len() as u64), 0, 0)
+        };
         let cost = price.map(|price| price.at_most(most, answer)).unwrap_or_default();
         let claim = Amount { cost, tokens: most + answer, requests: 1 };
         loop {
@@ -57,10 +66,10 @@ impl Spending {
         }
     }
 
-    /// Why no question is sent any more, in words; the first time it is said aloud.
+    /// Why a question is not sent, in words; the first time it is said aloud.
     pub(super) fn reached(&self, error: &ModelError) -> String {
         if !self.said.swap(true, Ordering::Relaxed) {
-            self.printer.warn(format_args!("the teacher is not asked any more: {error}"));
+            self.printer.warn(format_args!("a cap keeps questions from the teacher: {error}"));
         }
         error.to_string()
     }

@@ -1,38 +1,31 @@
 //! The teacher: asked what it would do in the state that a request shows, beside the student or in its place.
 //!
-//! A label is asked for while the student answers, and nobody waits for it. What goes wrong with it is on
-//! the record as a state without a label. A turn that is the teacher's gets the teacher's answer, or its
-//! error: there is no silent swap.
+//! A turn that is the teacher's gets the teacher's answer, or its error: there is no silent swap. What is done
+//! with one that is only asked for a label stands in [`super::label`].
 
-use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
-use recoup::importers::recoup_proxy::{Api, Entry, Label};
+use recoup::importers::recoup_proxy::Api;
 use recoup::models::{AskedModel, ModelError, Secret};
 use recoup::trajectory::Call;
 use recoup::verdict::{LabelRefusal, RefusalCode};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use super::answer::{self, Answer};
-use super::conversations::{ConversationId, Durable};
 use super::disguise::Disguise;
-use super::journal::Line;
 use super::request::TurnRequest;
 use super::spending::{self, Spending};
-use super::turn::Ending;
 use super::upstream::{Clients, set_key};
-use super::{Proxy, foreign, history};
+use super::{api, foreign};
 
 /// Longest answer of a teacher.
 const ANSWER_MAX: usize = 16 << 20;
-/// Bytes of labels that may wait for a place.
-const WAITING_MAX: usize = 256 << 20;
 /// Members that ask for more answers than one, or for an answer that the provider keeps.
 const NOT_FOR_LABELS: [&str; 2] = ["n", "store"];
 
@@ -145,143 +138,6 @@ pub(super) fn headers(teacher: &Teacher, client: &HeaderMap) -> HeaderMap {
     headers
 }
 
-/// A label on its way; one that is dropped is missing.
-pub(super) struct Asking {
-    pub proxy: Arc<Proxy>,
-    pub conversation: ConversationId,
-    pub name: Arc<str>,
-    pub request: u32,
-    pub teacher: String,
-    pub ending: Arc<Ending>,
-    /// Whether it is settled.
-    pub settled: bool,
-}
-
-impl Asking {
-    fn settle(&mut self, result: Result<Answer, LabelRefusal>) {
-        if std::mem::replace(&mut self.settled, true) {
-            return;
-        }
-        let (answer, refused) = match result {
-            Ok(answer) => (answer, None),
-            Err(refused) => (Answer::default(), Some(refused)),
-        };
-        let metrics = &self.proxy.metrics;
-        let count = if refused.is_some() { &metrics.labels_missing } else { &metrics.labels };
-        count.fetch_add(1, Ordering::Relaxed);
-        let missing = refused.is_some();
-        let label = Label {
-            conversation: Cow::Borrowed(&self.name),
-            request: self.request,
-            at: self.proxy.timestamp().into(),
-            teacher: Cow::Borrowed(&self.teacher),
-            answer: answer.alternatives.first().into_iter().flatten().map(|raw| &**raw).collect(),
-            call: (!missing).then(|| Box::new(answer.call.clone())),
-            refused,
-        };
-        let bytes = Entry::Label(label).to_line().unwrap_or_default();
-        self.proxy.append(Line {
-            conversation: self.conversation,
-            request: Some(self.request),
-            bytes,
-            written: None,
-            durable: None,
-        });
-        self.proxy.labels_open.fetch_sub(1, Ordering::Relaxed);
-        self.ending.labelled(&self.proxy, !missing);
-    }
-}
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        self.settle(Err(missing("the proxy ended before the teacher answered")));
-    }
-}
-
-fn missing(reason: impl Into<String>) -> LabelRefusal {
-    LabelRefusal { code: RefusalCode::Missing, reason: reason.into() }
-}
-
-/// What a label is asked about.
-pub(super) struct State {
-    /// The request in its client's API, for the teacher's model.
-    pub body: Vec<u8>,
-    /// What the client speaks.
-    pub api: Api,
-    pub headers: HeaderMap,
-    /// Where the upstream keeps the history: the conversation's last message, and what must be written before it can
-    /// be read.
-    pub kept: Option<(Option<u32>, Vec<watch::Receiver<Durable>>)>,
-}
-
-/// Asks for a label. Nobody waits for this.
-pub(super) async fn label(mut asking: Asking, clients: Clients, state: Option<State>) {
-    let proxy = Arc::clone(&asking.proxy);
-    let Some(teachers) = &proxy.teachers else { return };
-    let Some(state) = state else {
-        asking.settle(Err(missing("the request cannot be put to the teacher")));
-        return;
-    };
-    let size = state.body.len();
-    if teachers.waiting.fetch_add(size, Ordering::Relaxed) > WAITING_MAX {
-        teachers.waiting.fetch_sub(size, Ordering::Relaxed);
-        asking.settle(Err(missing("too many labels wait for the teacher")));
-        return;
-    }
-    let place = Arc::clone(&teachers.places).acquire_owned().await;
-    teachers.waiting.fetch_sub(size, Ordering::Relaxed);
-    let asked = tokio::time::timeout(teachers.within, asked(&asking, teachers, &clients, state)).await;
-    asking.settle(asked.unwrap_or_else(|_| Err(missing("the teacher took too long"))));
-    drop(place);
-}
-
-async fn asked(
-    asking: &Asking,
-    teachers: &Teachers,
-    clients: &Clients,
-    state: State,
-) -> Result<Answer, LabelRefusal> {
-    let State { mut body, api, headers, kept } = state;
-    if let Some((last, waits)) = kept {
-        body = with_history(asking, body, last, waits).await?;
-    }
-    let Some(teacher) = teachers.of(api) else { return Err(missing("there is no teacher")) };
-    let question = question(teachers.raw, body).await.map_err(missing)?;
-    let reply = teachers.reply(teacher, clients, api, headers, question, "label").await;
-    let (answer, _) = reply.map_err(|why| match why {
-        NoReply::Capped(why) | NoReply::Untold(why) | NoReply::Broken(why) => missing(why),
-        NoReply::Status(status, body) => {
-            let said: String = String::from_utf8_lossy(&body).chars().take(300).collect();
-            missing(format!("the teacher answered {}: {said}", status.as_u16()))
-        }
-        NoReply::Refused(refusal) => refusal,
-    })?;
-    answer.map_err(LabelRefusal::unreadable)
-}
-
-/// A body that says the whole history, as the journal has it.
-async fn with_history(
-    asking: &Asking,
-    body: Vec<u8>,
-    last: Option<u32>,
-    waits: Vec<watch::Receiver<Durable>>,
-) -> Result<Vec<u8>, LabelRefusal> {
-    let Some(last) = last else {
-        return Err(missing("it goes on from an answer that did not come through this proxy"));
-    };
-    for mut wait in waits {
-        // Where it cannot be written, it is not found either.
-        let _ = wait.wait_for(|state| *state != Durable::NotYet).await;
-    }
-    let (proxy, conversation) = (Arc::clone(&asking.proxy), asking.conversation);
-    let read = move || {
-        let lines = proxy.journal.read(conversation).map_err(|error| error.to_string())?;
-        let history = history::up_to(&lines, last).ok_or("the journal does not hold the history")?;
-        history::told(&body, history).ok_or_else(|| "the request cannot be put to the teacher".to_owned())
-    };
-    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(error.to_string())).map_err(missing)
-}
-
 impl Teachers {
     /// Asks for an answer in one piece; `body` is in the client's API, and so is what comes back. The answer as it is read,
     /// beside its bytes.
@@ -324,9 +180,12 @@ impl Teachers {
             Ok(answer) => hold.answered(&mut answer.call, body.len()),
             Err(_) => hold.answered(&mut Call::default(), body.len()),
         }
-        let body = restored(disguise.as_ref(), body).map_err(NoReply::Refused)?;
-        let call = answer.map(|answer| answer.call);
-        let answer = answer::whole(api, &body).and_then(|answer| Ok(Answer { call: call?, ..answer }));
+        if disguise.is_some() {
+            let body = restored(disguise.as_ref(), body).map_err(NoReply::Refused)?;
+            let call = answer.map(|answer| answer.call);
+            let answer = answer::whole(api, &body).and_then(|answer| Ok(Answer { call: call?, ..answer }));
+            return Ok((answer, body));
+        }
         Ok((answer, body))
     }
 
@@ -348,6 +207,11 @@ impl Teachers {
             }
             foreign::NoAnswer::Model(error @ ModelError::Exhausted { .. }) => {
                 NoReply::Capped(self.spending.reached(&error))
+            }
+            foreign::NoAnswer::Model(ModelError::Status { status, message, .. }) => {
+                let message = format!("the teacher answered {status}: {message}");
+                let body = api::error_body(Some(api), status, "teacher", &message).to_string();
+                NoReply::Status(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), body.into())
             }
             foreign::NoAnswer::Model(error) => NoReply::Broken(error.to_string()),
             foreign::NoAnswer::Unwritten(why) => NoReply::Refused(LabelRefusal::unreadable(why)),
@@ -378,7 +242,7 @@ async fn whole(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<(StatusCode, Bytes), Unanswered> {
-    let url = format!("{}{}", teacher.base_url, super::api::path(teacher.api));
+    let url = format!("{}{}", teacher.base_url, api::path(teacher.api));
     let response = clients.send(Method::POST, &url, headers, body).await.map_err(|error| Unanswered {
         is_sent: !error.is_connect(),
         why: format!("the teacher cannot be reached: {}", crate::failure::chain(&error.without_url())),

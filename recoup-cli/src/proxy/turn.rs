@@ -138,9 +138,12 @@ impl Ending {
 
     /// The answer has ended; nobody acted where it failed, or where a cap kept it from being asked for.
     fn answered(&self, proxy: &Proxy, actor: Option<Actor>, is_capped: bool) {
-        self.part(proxy, |delivered| match actor {
-            Some(actor) => delivered.took(actor),
-            None => (delivered.is_capped, delivered.is_aborted) = (is_capped, !is_capped),
+        self.part(proxy, |delivered| {
+            if let Some(actor) = actor {
+                delivered.took(actor);
+            }
+            delivered.is_capped |= is_capped;
+            delivered.is_aborted |= actor.is_none() && !is_capped;
         });
     }
 

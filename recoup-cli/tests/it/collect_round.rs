@@ -215,3 +215,68 @@ fn labels_go_out_in_every_format_of_demonstrations() {
         assert!(answer["rows"].as_u64().unwrap() >= 9, "{answer}");
     }
 }
+
+/// A server whose model says "look" in two tokens, each with the probability that it has as a student. Given tokens are
+/// half as likely again to it where it takes a grammar, as llama.cpp's does; what it does not know it passes over.
+fn with_tokens(takes_grammar: bool) -> FaultServer {
+    FaultServer::start(move |_, asked| {
+        let asked = asked.json();
+        let forced = asked["grammar"].as_str().filter(|_| takes_grammar);
+        let ids: Vec<u64> = match forced {
+            Some(grammar) => grammar.split(['[', ']']).filter_map(|piece| piece.parse().ok()).collect(),
+            None => vec![7, 8],
+        };
+        let logprob = if forced.is_some() { -2.0 } else { -0.5 };
+        let token =
+            |id: &u64| json!({ "id": id, "token": if *id == 7 { "lo" } else { "ok" }, "logprob": logprob });
+        let mut tokens: Vec<Value> = ids.iter().map(token).collect();
+        tokens.push(json!({ "id": 2, "token": "", "logprob": logprob }));
+        let logprobs = asked["logprobs"].as_bool().map(|_| json!({ "content": tokens }));
+        let choice = json!({ "index": 0, "message": { "role": "assistant", "content": "look" }, "logprobs": logprobs,
+            "finish_reason": "stop" });
+        let usage = json!({ "prompt_tokens": 900, "completion_tokens": 3, "total_tokens": 903 });
+        Fault::Answer(json!({ "id": "x", "model": "toy", "choices": [choice], "usage": usage }).to_string())
+    })
+}
+
+#[test]
+fn reverse_kl_is_measured_by_a_grammar_or_its_lack_is_told() {
+    for takes_grammar in [true, false] {
+        let bench = Bench::new();
+        let (student, teacher) = (with_tokens(true), with_tokens(takes_grammar));
+        let forms = [
+            "--student-form",
+            "hermes",
+            "--teacher-form",
+            "hermes",
+            "--beta",
+            "0",
+            "--tasks",
+            "3",
+            "--max-steps",
+            "1",
+        ];
+        let names =
+            ["--student", &student.model("toy"), "--teacher", &teacher.model("wise"), "--logprobs", "--json"];
+        let done = bench.json(&[&["collect", "--env", "quest"][..], &forms, &names].concat(), 0);
+        let round = &done["report"]["rounds"][0];
+        let (shift, states) = (&round["shift"], round["labels"]["states"].as_u64().unwrap());
+        if takes_grammar {
+            assert_eq!(
+                (&shift["reverse_kl"], &shift["tokens"]),
+                (&json!(1.5), &json!(3 * states)),
+                "{shift}"
+            );
+            let probed =
+                teacher.asked().iter().filter(|asked| asked.json().get("prompt_logprobs").is_some()).count();
+            assert!((1..=3).contains(&probed), "it is asked in the other way from then on: {probed}");
+        } else {
+            // Though the teacher would have said just the same: what it says of its own accord is no measure.
+            assert_eq!(
+                (&shift["reverse_kl"], &shift["unscored"]),
+                (&Value::Null, &json!({ "teacher": states })),
+                "{shift}"
+            );
+        }
+    }
+}

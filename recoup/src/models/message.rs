@@ -186,9 +186,10 @@ impl ChatRequest {
         self.logprobs == Logprobs::Given && !self.given.is_empty() && self.tools.is_empty()
     }
 
-    /// Most tokens of what is said: the answer, or what is given.
+    /// Most tokens of what is said: the answer, or what is given, with one more and an end.
     pub(super) fn said_most(&self) -> u64 {
-        u64::from(self.max_tokens).max(self.given.len() as u64 + 1)
+        let given = if self.given.is_empty() { 0 } else { self.given.len() as u64 + 2 };
+        u64::from(self.max_tokens).max(given)
     }
 
     /// For providers that cannot say how likely given tokens are.

@@ -62,7 +62,7 @@ impl OpenAiModel {
         Some(what)
     }
 
-    /// Reads how likely given tokens are; a server that has passed the question over is asked in the other way.
+    /// Reads how likely given tokens are; a server that has passed the question over is asked in another way.
     fn scored(
         &self,
         spoken: Dialect,
@@ -70,18 +70,25 @@ impl OpenAiModel {
         completion: Completion,
     ) -> Result<ChatReply, ModelError> {
         let host = &self.endpoint.host;
-        if spoken.forces_given {
-            let reply = completion.into_reply(host)?;
-            let told = reply.tokens.iter().flatten().map(|token| token.id);
-            let is_forced = told.take(request.given.len()).eq(request.given.iter().map(|id| Some(*id)));
-            return Ok(ChatReply { tokens: reply.tokens.filter(|_| is_forced), ..reply });
-        }
-        if completion.prompt_logprobs.is_none() && request.can_be_forced() {
-            let mut dialect = self.dialect();
-            *dialect = dialect.join(Dialect { forces_given: true, ..Dialect::default() });
-            return Err(ModelError::Adapted { host: host.clone(), what: "`prompt_logprobs`".to_owned() });
-        }
-        completion.into_reply(host)
+        let learned = match spoken.scoring {
+            Scoring::Prompt if completion.prompt_logprobs.is_none() && request.can_be_forced() => {
+                Scoring::Probe
+            }
+            Scoring::Probe if request.can_be_forced() => {
+                // A server that passes the grammar over too may say the given tokens of its own accord, and then only.
+                let reply = completion.into_reply(host)?;
+                if spoken.is_kept_to(request, &reply) { Scoring::Grammar } else { Scoring::Never }
+            }
+            Scoring::Grammar if request.can_be_forced() => {
+                let reply = completion.into_reply(host)?;
+                let is_forced = spoken.is_kept_to(request, &reply);
+                return Ok(ChatReply { tokens: reply.tokens.filter(|_| is_forced), ..reply });
+            }
+            _ => return completion.into_reply(host),
+        };
+        let mut dialect = self.dialect();
+        *dialect = dialect.join(Dialect { scoring: learned, ..Dialect::default() });
+        Err(ModelError::Adapted { host: host.clone(), what: "this way to score given tokens".to_owned() })
     }
 
     fn dialect(&self) -> MutexGuard<'_, Dialect> {
@@ -121,6 +128,9 @@ impl ChatModel for OpenAiModel {
 
     fn complete(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         let spoken = *self.dialect();
+        if spoken.scoring == Scoring::Never {
+            request.wants_no_given()?;
+        }
         let body = spoken.body(&self.identity.model, request);
         let received = self.client.send(sending(&self.endpoint, "chat/completions", &body))?;
         let host = &self.endpoint.host;
@@ -159,8 +169,23 @@ struct Dialect {
     new_limit: bool,
     no_temperature: bool,
     no_seed: bool,
-    /// Whether given tokens are scored by letting nothing else be said.
-    forces_given: bool,
+    /// How given tokens are scored.
+    scoring: Scoring,
+}
+
+/// How a server says how likely given tokens are, each tried where the one before is passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Scoring {
+    /// As vLLM does: of the whole prompt.
+    #[default]
+    Prompt,
+    /// Whether a grammar is kept to: it asks for more than anybody would say.
+    Probe,
+    /// As llama.cpp does: of an answer in which a grammar allows nothing but the given tokens.
+    Grammar,
+    /// Not at all.
+    Never,
 }
 
 /// What a question said that it need not.
@@ -176,8 +201,8 @@ const SCHEMA_FORMS: [&str; 4] =
 
 impl Dialect {
     fn body(self, model: &str, request: &ChatRequest) -> Value {
-        let forces = self.forces_given && request.can_be_forced();
-        let said = request.messages.len() - usize::from(forces);
+        let forced = self.forced(request);
+        let said = request.messages.len() - usize::from(!forced.is_empty());
         let mut messages: Vec<Value> = request.messages.iter().take(said).map(message).collect();
         let mut body = Map::new();
         body.insert("model".to_owned(), model.into());
@@ -191,7 +216,7 @@ impl Dialect {
         }
         body.insert("messages".to_owned(), messages.into());
         let limit = if self.new_limit { "max_completion_tokens" } else { "max_tokens" };
-        let most = if forces { request.said_most() } else { request.max_tokens.into() };
+        let most = if forced.is_empty() { request.max_tokens.into() } else { request.said_most() };
         body.insert(limit.to_owned(), most.into());
         if !self.no_temperature {
             body.insert("temperature".to_owned(), request.temperature.into());
@@ -206,8 +231,8 @@ impl Dialect {
             }
             // As llama.cpp takes it: its grammar allows the given tokens alone, and what it tells of each is how likely it
             // was before the grammar.
-            Logprobs::Given if forces => {
-                let tokens: Vec<String> = request.given.iter().map(|id| format!("<[{id}]>")).collect();
+            Logprobs::Given if !forced.is_empty() => {
+                let tokens: Vec<String> = forced.iter().map(|id| format!("<[{id}]>")).collect();
                 body.insert("grammar".to_owned(), format!("root ::= {}", tokens.join(" ")).into());
                 body.insert("logprobs".to_owned(), true.into());
             }
@@ -221,6 +246,26 @@ impl Dialect {
             body.insert("tools".to_owned(), request.tools.iter().map(Json::to_value).collect());
         }
         Value::Object(body)
+    }
+
+    /// The tokens that a grammar allows; none where it is not asked so.
+    fn forced(self, request: &ChatRequest) -> Vec<u32> {
+        let again = match self.scoring {
+            Scoring::Probe => 1,
+            Scoring::Grammar => 0,
+            Scoring::Prompt | Scoring::Never => return Vec::new(),
+        };
+        if !request.can_be_forced() {
+            return Vec::new();
+        }
+        request.given.iter().chain(request.given.iter().take(again)).copied().collect()
+    }
+
+    /// Whether an answer has the tokens that the grammar allows.
+    fn is_kept_to(self, request: &ChatRequest, reply: &ChatReply) -> bool {
+        let forced = self.forced(request);
+        let told = reply.tokens.iter().flatten().map(|token| token.id);
+        told.take(forced.len()).eq(forced.iter().map(|id| Some(*id)))
     }
 
     /// How to ask again after a refusal of what this dialect said, and what was refused; `None` where nothing
@@ -255,7 +300,7 @@ impl Dialect {
             new_limit: self.new_limit || other.new_limit,
             no_temperature: self.no_temperature || other.no_temperature,
             no_seed: self.no_seed || other.no_seed,
-            forces_given: self.forces_given || other.forces_given,
+            scoring: self.scoring.max(other.scoring),
         }
     }
 }
@@ -434,7 +479,7 @@ fn plain(content: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Completion, Dialect, Spare};
+    use super::{Completion, Dialect, Scoring, Spare};
     use crate::json::Json;
     use crate::models::{ChatMessage, ChatRequest, Finish, Logprobs, ModelError, ReplySchema};
 
@@ -485,13 +530,15 @@ mod tests {
 
     #[test]
     fn given_tokens_are_scored_by_letting_nothing_else_be_said() {
-        let dialect = Dialect { forces_given: true, ..Dialect::default() };
+        let dialect = Dialect { scoring: Scoring::Grammar, ..Dialect::default() };
         let messages = vec![ChatMessage::user("?"), ChatMessage::assistant("hi")];
         let request =
             ChatRequest { logprobs: Logprobs::Given, given: vec![72, 73], ..ChatRequest::new(messages, 1) };
         let body = dialect.body("m", &request);
         assert_eq!(body["grammar"], "root ::= <[72]> <[73]>");
-        assert_eq!((&body["max_tokens"], &body["logprobs"]), (&3.into(), &true.into()));
+        assert_eq!((&body["max_tokens"], &body["logprobs"]), (&4.into(), &true.into()));
+        let probe = Dialect { scoring: Scoring::Probe, ..dialect };
+        assert_eq!(probe.body("m", &request)["grammar"], "root ::= <[72]> <[73]> <[72]>");
         assert_eq!(body["messages"].as_array().unwrap().len(), 1);
         // Where a server has tools beside, it takes no grammar.
         let with_tools = ChatRequest { tools: vec![Json::parse("{}").unwrap()], ..request };

@@ -158,7 +158,7 @@ impl Conversations {
         for opening in taken.iter().filter_map(|name| opening_in(name)) {
             *begun.entry(opening).or_default() += 1;
         }
-        Self { stamp, taken, begun, ..Self::default() }
+        Self { stamp, begun, taken, ..Self::default() }
     }
 
     /// How many there are.

@@ -10,6 +10,15 @@ use crate::fault_server::{Fault, FaultServer, completion};
 const PATH: &str = "/v1/chat/completions";
 const TASK: (&str, &str) = ("x-recoup-task", "desk/trip-1");
 
+/// A proxy between the two, with more flags.
+fn between(bench: &Bench, student: &FaultServer, teacher: &FaultServer, more: &[&str]) -> Proxy {
+    let (url, model) = (student.url(), teacher.model("wise"));
+    Proxy::start(bench, &[&["--upstream", &url, "--teacher", &model], more].concat())
+}
+
+/// Every turn is the teacher's.
+const TAKES_ALL: [&str; 4] = ["--mode", "mix", "--beta", "1"];
+
 /// A turn of a session, whose history has so many turns.
 fn turn(proxy: &Proxy, turns: usize) -> Got {
     let mut history = vec![user("start")];
@@ -44,8 +53,7 @@ fn wise() -> FaultServer {
 fn a_cap_on_requests_costs_labels_and_never_the_student() {
     let bench = Bench::new();
     let (student, teacher) = (counting(), wise());
-    let flags = ["--upstream", &student.url(), "--teacher", &teacher.model("wise"), "--max-requests", "2"];
-    let proxy = Proxy::start(&bench, &flags);
+    let proxy = between(&bench, &student, &teacher, &["--max-requests", "2"]);
     for turns in 0..4 {
         assert_eq!(turn(&proxy, turns).status, 200);
         await_labels(&proxy, turns as u64 + 1);
@@ -72,17 +80,8 @@ fn a_cap_on_cost_holds_however_many_labels_are_under_way() {
     let (student, teacher) = (counting(), wise());
     let prices = bench.write("prices.toml", "[models.wise]\ninput = 100\noutput = 100\n");
     // An answer is set aside for with 50 tokens, half a cent, and a question with a tenth of that: two fit at a time.
-    let flags = [
-        "--upstream",
-        &student.url(),
-        "--teacher",
-        &teacher.model("wise"),
-        "--prices",
-        prices.to_str().unwrap(),
-        "--max-cost",
-        "0.03",
-    ];
-    let proxy = Proxy::start(&bench, &flags);
+    let flags = ["--prices", prices.to_str().unwrap(), "--max-cost", "0.03"];
+    let proxy = between(&bench, &student, &teacher, &flags);
     std::thread::scope(|scope| {
         for session in 0..12 {
             let proxy = &proxy;
@@ -107,19 +106,7 @@ fn a_cap_on_cost_holds_however_many_labels_are_under_way() {
 fn a_turn_of_the_teacher_beyond_a_cap_is_refused_in_the_clients_api() {
     let bench = Bench::new();
     let (student, teacher) = (counting(), wise());
-    let flags = [
-        "--upstream",
-        &student.url(),
-        "--teacher",
-        &teacher.model("wise"),
-        "--mode",
-        "mix",
-        "--beta",
-        "1",
-        "--max-tokens",
-        "5000",
-    ];
-    let proxy = Proxy::start(&bench, &flags);
+    let proxy = between(&bench, &student, &teacher, &[&TAKES_ALL[..], &["--max-tokens", "5000"]].concat());
     // What is set aside for an answer without a limit leaves no room for another.
     let body = json!({ "model": "toy", "max_tokens": 4940, "messages": [user("hi")] });
     assert_eq!(proxy.post(PATH, &[TASK], body.to_string().as_bytes()).status, 200);
@@ -167,7 +154,7 @@ fn a_teacher_of_another_api_labels() {
     let said = json!({ "id": "m", "type": "message", "role": "assistant", "model": "toy", "stop_reason": "end_turn",
         "content": [{ "type": "text", "text": "no" }], "usage": { "input_tokens": 9, "output_tokens": 1 } });
     let (student, teacher) = (scripted(vec![Fault::Answer(said.to_string())]), caller());
-    let proxy = Proxy::start(&bench, &["--upstream", &student.url(), "--teacher", &teacher.model("wise")]);
+    let proxy = between(&bench, &student, &teacher, &[]);
     let got = proxy.post("/v1/messages", &[TASK], message(false).to_string().as_bytes());
     assert_eq!(got.status, 200, "{}", got.text());
     proxy.stop();
@@ -192,9 +179,7 @@ fn a_teacher_of_another_api_labels() {
 fn a_teacher_of_another_api_takes_turns() {
     let bench = Bench::new();
     let (student, teacher) = (counting(), caller());
-    let flags =
-        ["--upstream", &student.url(), "--teacher", &teacher.model("wise"), "--mode", "mix", "--beta", "1"];
-    let proxy = Proxy::start(&bench, &flags);
+    let proxy = between(&bench, &student, &teacher, &TAKES_ALL);
     let got = proxy.post("/v1/messages", &[TASK], message(false).to_string().as_bytes());
     let said = got.json();
     assert_eq!(
@@ -239,7 +224,6 @@ fn a_history_that_the_upstream_keeps_is_told_to_the_teacher_even_after_a_restart
         Fault::Answer(answer.to_string())
     });
     let teacher = wise();
-    let flags = ["--upstream", &student.url(), "--teacher", &teacher.model("wise")];
     let ask = |proxy: &Proxy, text: &str, previous: Option<&str>| {
         let mut body = json!({ "model": "toy", "instructions": "Be brief.", "input": text });
         if let Some(previous) = previous {
@@ -249,13 +233,13 @@ fn a_history_that_the_upstream_keeps_is_told_to_the_teacher_even_after_a_restart
         assert_eq!(got.status, 200, "{}", got.text());
         got.json()["id"].as_str().unwrap().to_owned()
     };
-    let proxy = Proxy::start(&bench, &flags);
+    let proxy = between(&bench, &student, &teacher, &[]);
     let first = ask(&proxy, "one", None);
     await_labels(&proxy, 1);
     let second = ask(&proxy, "two", Some(&first));
     await_labels(&proxy, 2);
     proxy.kill();
-    let proxy = Proxy::start(&bench, &flags);
+    let proxy = between(&bench, &student, &teacher, &[]);
     ask(&proxy, "three", Some(&second));
     ask(&proxy, "four", Some("resp_of_another_day"));
     await_labels(&proxy, 2);
@@ -286,4 +270,17 @@ fn what_nobody_knows_the_price_of_is_not_asked_unasked() {
             .map(|words| bench.snapshot(words))
             .join("\n")
     );
+}
+
+#[test]
+fn an_error_of_a_teacher_of_another_api_reads_as_one_of_the_clients() {
+    let bench = Bench::new();
+    let (student, teacher) =
+        (counting(), scripted(vec![Fault::status(400, r#"{"error":{"message":"no such model"}}"#)]));
+    let proxy = between(&bench, &student, &teacher, &TAKES_ALL);
+    let got = proxy.post("/v1/messages", &[TASK], message(false).to_string().as_bytes());
+    assert_eq!((got.status, &got.json()["error"]["type"]), (400, &"invalid_request_error".into()));
+    assert_eq!(got.json()["error"]["message"], "recoup: the teacher answered 400: no such model");
+    assert!(student.asked().is_empty(), "there is no silent swap");
+    assert_eq!(proxy.stop()["ended"]["aborted"], 1);
 }

@@ -6,14 +6,15 @@ use crate::interleaving::{Reading, goes_in_circles};
 use crate::json_schema::violation;
 use crate::models::{ModelCall, tokens};
 use crate::rollout::forms::{self, Native, Read, ToolTypes, Written};
-use crate::trajectory::{Branch, Node, Part, Role, Trajectory};
+use crate::trajectory::{Branch, Call, Node, Part, Role, Trajectory};
 use crate::verdict::{Actor, LabelCost, LabelMark, LabelRefusal, RefusalCode, StateLabel, TurnAst, Unscored};
 
 use super::labels::has_a_place;
 
 /// The label of a visited state. The run need not be sealed yet; what its outcome says is asked where labels are used.
 pub fn recorded_label(run: &Trajectory, visit: &Visit) -> StateLabel {
-    let read = visit.taught.as_ref().map_err(Clone::clone).and_then(|taught| read(&taught.parts, run));
+    let taught = visit.taught.as_ref().map_err(Clone::clone);
+    let read = taught.and_then(|taught| whole(taught.call.as_ref()).and_then(|()| read(&taught.parts, run)));
     let executed = visit.executed.and_then(|node| run.nodes.get(node));
     let did = executed.and_then(|node| Some(TurnAst::of_parts(&node.parts).ok()?.0));
     let mut marks = Vec::new();
@@ -57,6 +58,19 @@ struct Taught {
     turn: TurnAst,
     reasoning: Option<String>,
     is_lenient: bool,
+}
+
+/// Whether an answer came to its end: half a turn is none.
+fn whole(call: Option<&Call>) -> Result<(), LabelRefusal> {
+    match call.and_then(|call| call.finish_reason.as_deref()) {
+        Some("length" | "max_tokens" | "max_output_tokens" | "incomplete") => {
+            Err(LabelRefusal::unreadable("the answer is cut at its limit of tokens"))
+        }
+        Some("content_filter" | "refusal") => {
+            Err(LabelRefusal::unreadable("the provider withheld the answer"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads a teacher's message as a turn that the student could take.
@@ -157,7 +171,7 @@ fn done(node: &Node) -> Option<TurnAst> {
 
 #[cfg(test)]
 mod tests {
-    use super::recorded_label;
+    use super::{recorded_label, whole};
     use crate::importers::recoup_proxy::{Taught, Visit};
     use crate::json::Json;
     use crate::task::Task;
@@ -258,5 +272,10 @@ mod tests {
         assert_eq!((code, reason.contains("`to`")), (RefusalCode::ForeignTool, true), "{reason}");
         assert_eq!(refused(vec![call("north")]).code, RefusalCode::Unreadable);
         assert_eq!(refused(vec![Part::text(" ")]).code, RefusalCode::Unreadable);
+        for (word, said) in [("length", "cut"), ("max_tokens", "cut"), ("refusal", "withheld")] {
+            let call = Call { finish_reason: Some(word.to_owned()), ..Call::default() };
+            assert!(whole(Some(&call)).unwrap_err().reason.contains(said));
+        }
+        assert_eq!(whole(Some(&Call::default())), Ok(()));
     }
 }
