@@ -18,7 +18,7 @@ WEAK = [f"weak:{style}@0.3" for style in STYLES]
 # In the store a weak policy nearly never buys a wrong thing: the expert in it puts it back. Random turns do.
 POLICIES = {"desk": WEAK, "quest": WEAK, "toolchain": WEAK, "repo": WEAK, "shop": ["mixture:expert+random@0.5"]}
 # Tasks for each policy that give at least 300 accepted goals (for the store, times 11).
-TASKS = {"desk": 180, "quest": 110, "toolchain": 95, "repo": 90, "shop": 50}
+TASKS = {"desk": 180, "quest": 110, "toolchain": 95, "repo": 140, "shop": 50}
 
 
 ACCEPTED_MIN = 300

@@ -54,7 +54,8 @@ pub(crate) fn relabel(flags: &RelabelArgs, settings: &Settings, printer: Printer
         }),
     };
     if let Some(models) = &models {
-        if estimate(models, &store, &plan, &asked, settings, printer)? == Decision::Shown {
+        let questions = TEMPERATURES.len() as u32 + u32::from(flags.quote_facts);
+        if estimate(models, &store, &plan, questions, (&asked, settings), printer)? == Decision::Shown {
             return Ok(Ended::Done);
         }
     } else if asked.spend.dry_run {
@@ -151,13 +152,13 @@ fn judges<'m>(
     }
 }
 
-/// Says what relabeling will take, and whether to go on.
+/// Says what relabeling will take, with so many questions a run and model at most, and whether to go on.
 fn estimate(
     models: &Models,
     store: &Store,
     plan: &RelabelPlan<'_>,
-    asked: &JudgeArgs,
-    settings: &Settings,
+    questions: u32,
+    (asked, settings): (&JudgeArgs, &Settings),
     printer: Printer,
 ) -> Result<Decision, Failure> {
     let mut estimate = Estimate::default();
@@ -166,7 +167,7 @@ fn estimate(
         pipeline::first_goal_questions::<Failure>(store, plan, &mut |run, question| {
             // Who checks reads as much as who proposes.
             for model in members {
-                estimate.add_again(model, question, TEMPERATURES.len() as u32 - 1, AGAIN_BYTES);
+                estimate.add_again(model, question, questions - 1, AGAIN_BYTES);
                 if model.is_kept(question)? {
                     estimate.cached += 1;
                 } else {

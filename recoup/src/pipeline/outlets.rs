@@ -40,8 +40,8 @@ pub struct Outlets {
     pub written: bool,
 }
 
-/// The training files of the main job where no model is named: the usual views as TRL reads them, and goals in contrast, whose loss no trainer
-/// has, as they are. Without Parquet the report counts them as refused.
+/// The training files of the main job where no model is named: the usual views as TRL reads them, and goals in
+/// contrast, whose loss no trainer has, as they are. Without Parquet the report counts them as refused.
 pub fn training_files() -> impl Iterator<Item = Training<'static>> {
     let mut contrast = natural(&GoalContrast);
     if let Some(whole) = exporter("parquet", contrast.view) {
@@ -172,8 +172,9 @@ fn current(config: &PipelineConfig<'_>, provenance: &Provenance) -> Option<Vec<M
     if made_from != *provenance || !whole {
         return None;
     }
-    let training = config.training.iter();
-    training
+    config
+        .training
+        .iter()
         .map(|training| {
             let path = out.join(format!("{}.manifest.json", training.view.name()));
             let manifest: Manifest = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
