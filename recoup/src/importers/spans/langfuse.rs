@@ -75,9 +75,9 @@ impl Spans for Langfuse {
     }
 
     fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
-        let row: Object<'r> = record.parse()?;
+        let (row, text): (Object<'r>, _) = record.parse_text()?;
         let Some(page) = row.get("data").and_then(elements) else {
-            note(row, record.text()?, pieces);
+            note(row, text, pieces);
             return Ok(());
         };
         for raw in page {
@@ -129,7 +129,8 @@ fn row<'a>(mut fields: Object<'a>, depth: usize, trace: &mut Trace<'a>) -> Resul
             row(Object::parse(raw, "row")?, depth + 1, trace)?;
         }
     }
-    let is_observation = !is_holder && ["start_time", "startTime"].iter().any(|key| fields.get(key).is_some());
+    let is_observation =
+        !is_holder && ["start_time", "startTime"].iter().any(|key| fields.get(key).is_some());
     let mut columns = Attributes::default();
     for (name, raw) in fields.into_members() {
         let name = match name {
