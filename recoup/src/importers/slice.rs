@@ -34,6 +34,9 @@ use crate::warning::{ByteSpan, Loss, Quarantine};
 /// Characters kept of what the parser says of a record.
 const REASON_CHARACTERS_MAX: usize = 200;
 
+/// The loss where a key stands twice.
+const DUPLICATE_KEY: &str = "of a duplicate key the last one counts";
+
 /// How the records of a file lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout<'a> {
@@ -165,7 +168,7 @@ impl RawRecord {
             self.losses.extend(losses);
         }
         if duplicates::has_duplicate_keys(&self.bytes) {
-            self.losses.push("of a duplicate key the last one counts");
+            self.losses.push(DUPLICATE_KEY);
         }
     }
 
@@ -174,11 +177,33 @@ impl RawRecord {
     /// # Errors
     /// When it is not the JSON that `T` wants; the error names the place in the file.
     pub fn parse<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, RecordError> {
-        serde_json::from_slice(&self.bytes).map_err(|error| {
-            let place = self.place(error.line(), error.column());
-            let error = RecordError::from(error);
-            RecordError::new(error.code, format!("{}{place}", error.reason))
-        })
+        serde_json::from_slice(&self.bytes).map_err(|error| self.refused(error))
+    }
+
+    /// Reads the record, and gives its text too.
+    ///
+    /// # Errors
+    /// As [`RawRecord::parse`].
+    pub(super) fn parse_text<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<(T, &'a str), RecordError> {
+        let text = std::str::from_utf8(&self.bytes)
+            .map_err(|error| RecordError::new("invalid-json", format!("invalid UTF-8: {error}")))?;
+        Ok((serde_json::from_str(text).map_err(|error| self.refused(error))?, text))
+    }
+
+    /// Takes the bytes as text, rewritten as [`RawRecord::rewrite`] does.
+    pub(super) fn take_text(&mut self) -> String {
+        let text = python::text(std::mem::take(&mut self.bytes), &mut self.losses);
+        if duplicates::has_duplicate_keys(text.as_bytes()) {
+            self.losses.push(DUPLICATE_KEY);
+        }
+        text
+    }
+
+    /// What the parser says, with the place in the file.
+    fn refused(&self, error: serde_json::Error) -> RecordError {
+        let place = self.place(error.line(), error.column());
+        let error = RecordError::from(error);
+        RecordError::new(error.code, format!("{}{place}", error.reason))
     }
 
     /// A place of the record, 1-based as the parser counts, as a place of the file: its line, and its
@@ -218,15 +243,6 @@ impl RawRecord {
         }
         let native = native.map_or(NativeId::Record { ordinal: self.ordinal << 20 | part }, NativeId::Named);
         sink.trajectory(run, &native, labels)
-    }
-
-    /// Its bytes as text.
-    ///
-    /// # Errors
-    /// When it is not UTF-8.
-    pub(super) fn text(&self) -> Result<&str, RecordError> {
-        std::str::from_utf8(&self.bytes)
-            .map_err(|error| RecordError::new("invalid-json", format!("invalid UTF-8: {error}")))
     }
 
     /// The quarantine entry for this record.

@@ -138,32 +138,30 @@ fn a_trace_in_files_of_two_conventions_is_one_run() {
     let (tools, others): (Vec<&str>, Vec<&str>) =
         recorded.lines().partition(|line| line.contains(r#"{"stringValue":"TOOL"}"#));
     assert_eq!((tools.len(), others.len()), (3, 4));
-    let tools: String = tools
-        .iter()
-        .map(|line| {
-            let mut batch: Value = serde_json::from_str(line).unwrap();
-            let span = batch.pointer_mut("/resourceSpans/0/scopeSpans/0/spans/0").unwrap();
-            let said = |name: &str| {
-                let attributes = span["attributes"].as_array().unwrap();
-                attributes.iter().find(|pair| pair["key"] == name).map(|pair| pair["value"].clone())
-            };
-            let renamed = [
-                ("gen_ai.tool.name", "tool.name"),
-                ("gen_ai.tool.call.id", "tool.id"),
-                ("gen_ai.tool.call.result", "output.value"),
-            ];
-            let mut attributes =
-                vec![json!({ "key": "gen_ai.operation.name", "value": { "stringValue": "execute_tool" } })];
-            attributes.extend(
-                renamed.iter().filter_map(|(new, old)| Some(json!({ "key": new, "value": said(old)? }))),
-            );
-            span["attributes"] = attributes.into();
-            format!("{batch}\n")
-        })
-        .collect();
+    let mut written = String::new();
+    for line in tools {
+        let mut batch: Value = serde_json::from_str(line).unwrap();
+        let span = batch.pointer_mut("/resourceSpans/0/scopeSpans/0/spans/0").unwrap();
+        let said = |name: &str| {
+            let attributes = span["attributes"].as_array().unwrap();
+            attributes.iter().find(|pair| pair["key"] == name).map(|pair| pair["value"].clone())
+        };
+        let renamed = [
+            ("gen_ai.tool.name", "tool.name"),
+            ("gen_ai.tool.call.id", "tool.id"),
+            ("gen_ai.tool.call.result", "output.value"),
+        ];
+        let mut attributes =
+            vec![json!({ "key": "gen_ai.operation.name", "value": { "stringValue": "execute_tool" } })];
+        attributes
+            .extend(renamed.iter().filter_map(|(new, old)| Some(json!({ "key": new, "value": said(old)? }))));
+        span["attributes"] = attributes.into();
+        written.push_str(&batch.to_string());
+        written.push('\n');
+    }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("models.jsonl"), others.join("\n")).unwrap();
-    fs::write(folder.path().join("a-tools.jsonl"), tools).unwrap();
+    fs::write(folder.path().join("a-tools.jsonl"), written).unwrap();
     let imported = import(&[folder.path()]);
     let runs: Vec<&Trajectory> = imported.trajectories().collect();
     assert_eq!(runs.len(), 1, "{:?}", imported.losses);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::Hash;
 use crate::importers::object::Object;
-use crate::trajectory::Trajectory;
+use crate::trajectory::{Node, Trajectory};
 use crate::warning::Loss;
 
 /// What a reader of messages sets aside.
@@ -14,6 +14,8 @@ pub(in crate::importers) struct Aside {
     pub media: BTreeMap<Hash, Vec<u8>>,
     /// Fields that were not carried, with the reason.
     pub lost: BTreeSet<(String, &'static str)>,
+    /// Further answers of a response, for a reader that has a place for them.
+    pub alternatives: Option<Vec<Node>>,
 }
 
 impl Aside {

@@ -3,6 +3,8 @@
 //! What it says besides them stays in the object for the caller, except what says how the answer was
 //! made (model, tokens, reason of the end), which becomes the [`Call`] of the answer.
 
+use serde_json::value::RawValue;
+
 use super::thread::Thread;
 use super::{Aside, Dialect, anthropic, gemini, spoken, usage};
 use crate::importers::RecordError;
@@ -78,7 +80,8 @@ fn instructions(object: &mut Object<'_>, thread: &mut Thread, aside: &mut Aside)
     Ok(())
 }
 
-/// Takes the answer out of a provider's response; false where it holds none. Of several the first counts.
+/// Takes the answer out of a provider's response; false where it holds none. Of several the first counts, and
+/// the others are [`Aside::alternatives`].
 ///
 /// # Errors
 /// As [`open`].
@@ -105,8 +108,8 @@ pub(in crate::importers) fn answer(
             continue;
         }
         object.take(key);
-        if list.len() > 1 {
-            aside.lose(key, "of several answers the first is kept");
+        if let Some(others) = list.get(1..).filter(|others| !others.is_empty()) {
+            alternatives(others, (key, inner), dialect, aside)?;
         }
         match message {
             // An answer that was cut off before it said anything.
@@ -129,6 +132,30 @@ pub(in crate::importers) fn answer(
     let finish_reason = reason.or_else(|| object.text("status"));
     made(object, finish_reason, thread, aside);
     Ok(true)
+}
+
+/// Reads a response's answers behind the first.
+fn alternatives(
+    others: &[&RawValue],
+    (key, inner): (&str, &str),
+    dialect: Option<Dialect>,
+    aside: &mut Aside,
+) -> Result<(), RecordError> {
+    let Some(mut kept) = aside.alternatives.take() else {
+        aside.lose(key, "of several answers the first is kept");
+        return Ok(());
+    };
+    for raw in others {
+        let mut other = Object::parse(raw, key)?;
+        let Some(message) = other.take(inner) else { continue };
+        let mut thread = Thread::default();
+        thread.add(message, dialect, Role::Assistant, aside)?;
+        let finish_reason = ["finish_reason", "finishReason"].into_iter().find_map(|key| other.text(key));
+        made(&mut Object::default(), finish_reason, &mut thread, aside);
+        kept.extend(thread.finish());
+    }
+    aside.alternatives = Some(kept);
+    Ok(())
 }
 
 /// Says on the answer how it was made.

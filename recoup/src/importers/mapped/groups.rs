@@ -36,7 +36,7 @@ impl Rank {
         text.trim().parse().map_or_else(|_| Self::Text(text), Self::Number)
     }
 
-    fn compare(one: &Option<Self>, other: &Option<Self>) -> Ordering {
+    fn compare(one: Option<&Self>, other: Option<&Self>) -> Ordering {
         match (one, other) {
             (Some(Self::Number(one)), Some(Self::Number(other))) => one.total_cmp(other),
             (Some(Self::Text(one)), Some(Self::Text(other))) => one.cmp(other),
@@ -59,7 +59,7 @@ pub(super) fn import(
     let groups = stage(mapping, source, layout, inner, &mut keeper, sink)?;
     let mut again = keeper.finish()?;
     for mut group in groups {
-        group.places.sort_by(|(one, _), (other, _)| Rank::compare(one, other));
+        group.places.sort_by(|(one, _), (other, _)| Rank::compare(one.as_ref(), other.as_ref()));
         let mut draft = Draft::new(mapping);
         let mut joined: Option<Joined> = None;
         for (_, place) in group.places {

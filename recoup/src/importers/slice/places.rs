@@ -10,8 +10,6 @@ use crate::warning::ByteSpan;
 
 /// Bytes that are read at once, for places that are shorter.
 const BUFFER_BYTES: u64 = 16 << 10;
-/// Bytes of a place that is read by itself.
-const DIRECT_BYTES: u64 = 4 << 10;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,25 +75,28 @@ pub(in crate::importers) struct Places {
     /// What was read ahead, and where it begins.
     ahead: Vec<u8>,
     start: u64,
+    /// Where the last place ends.
+    last: u64,
 }
 
 impl Places {
     /// Those of a file that stands at its beginning.
     pub(in crate::importers) fn new(file: Box<dyn ReadSeek>) -> Self {
-        Self { file, at: 0, ahead: Vec::new(), start: 0 }
+        Self { file, at: 0, ahead: Vec::new(), start: 0, last: 0 }
     }
 
     /// Adds the bytes of a place.
     pub(in crate::importers) fn append(&mut self, span: ByteSpan, out: &mut Vec<u8>) -> io::Result<()> {
         let length = span.end.saturating_sub(span.start);
+        let gap = span.start.checked_sub(std::mem::replace(&mut self.last, span.end));
         if self.append_ahead(span.start, length, out) {
             return Ok(());
         }
         if self.at != span.start {
             self.at = self.file.seek(SeekFrom::Start(span.start))?;
         }
-        // Runs interleave: what stands behind a large piece is seldom wanted next.
-        if length >= DIRECT_BYTES {
+        // Where runs interleave, what stands behind a place is seldom wanted next.
+        if length >= BUFFER_BYTES || gap.is_none_or(|gap| gap >= BUFFER_BYTES) {
             return self.read(length, out).and_then(|read| if read == length { Ok(()) } else { Err(cut()) });
         }
         let mut ahead = std::mem::take(&mut self.ahead);

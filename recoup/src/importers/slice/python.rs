@@ -1,5 +1,8 @@
 //! Rewrites the JSON that Python's `json.dumps` writes and JSON parsers refuse.
 
+/// The loss where bytes are no text.
+const INVALID: &str = "invalid UTF-8 became U+FFFD";
+
 /// Rewrites `NaN`, `Infinity`, `-Infinity` (to `null`) outside strings and lone surrogate escapes (to
 /// `\ufffd`) inside them, and replaces invalid UTF-8. `None` where nothing needed it.
 pub(super) fn rewrite(bytes: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
@@ -7,7 +10,7 @@ pub(super) fn rewrite(bytes: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
     let mut repaired;
     let mut bytes = bytes;
     if std::str::from_utf8(bytes).is_err() {
-        losses.push("invalid UTF-8 became U+FFFD");
+        losses.push(INVALID);
         repaired = String::from_utf8_lossy(bytes).into_owned().into_bytes();
         bytes = &repaired;
     } else {
@@ -18,6 +21,17 @@ pub(super) fn rewrite(bytes: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
         return Some((rewritten, losses));
     }
     if losses.is_empty() { None } else { Some((std::mem::take(&mut repaired), losses)) }
+}
+
+/// Bytes as text, rewritten likewise.
+pub(super) fn text(bytes: Vec<u8>, losses: &mut Vec<&'static str>) -> String {
+    let text = String::from_utf8(bytes).unwrap_or_else(|error| {
+        losses.push(INVALID);
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    });
+    let Some((rewritten, mut more)) = rewrite_tokens(text.as_bytes()) else { return text };
+    losses.append(&mut more);
+    String::from_utf8_lossy(&rewritten).into_owned()
 }
 
 fn rewrite_tokens(bytes: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
@@ -122,5 +136,11 @@ mod tests {
         assert_eq!(text(r#"["\ud83d x","\\ud83d"]"#).as_deref(), Some(r#"["\ufffd x","\\ud83d"]"#));
         assert_eq!(text(r#"{"NaN":"Infinity"}"#), None);
         assert_eq!(rewrite(b"\"\xff\"").map(|(bytes, _)| bytes), Some("\"\u{fffd}\"".into()));
+        for bytes in [&b"[NaN]"[..], b"\"\xff\\ud83d\"", b"{}"] {
+            let (mut losses, rewritten) = (Vec::new(), rewrite(bytes));
+            let text = super::text(bytes.to_vec(), &mut losses);
+            let (wanted, reasons) = rewritten.unwrap_or((bytes.to_vec(), Vec::new()));
+            assert_eq!((text.into_bytes(), losses), (wanted, reasons));
+        }
     }
 }

@@ -67,7 +67,7 @@ impl Conversation {
         lost: &mut Vec<(String, &'static str)>,
     ) -> Answer {
         let call = std::mem::take(&mut span.call);
-        let call = Call { error: span.error.clone(), ..call };
+        let mut call = Call { error: span.error.clone(), ..call };
         let time = span.end.as_ref().or(span.start.as_ref()).map(|time| time.as_str().to_owned());
         let mut said: Vec<Node> = nodes.into_iter().filter(|node| node.role == Role::Assistant).collect();
         if said.iter().all(|node| node.parts.is_empty()) {
@@ -86,13 +86,13 @@ impl Conversation {
             if node.agent == Role::Assistant.as_str() {
                 agent.clone_into(&mut node.agent);
             }
-            let mut call = call.clone();
+            let mut made = call.clone();
             if let Some(own) = node.occurrence.call.take() {
-                call.finish_reason = own.finish_reason.clone().or(call.finish_reason);
-                complete(&mut call, *own);
+                made.finish_reason = own.finish_reason.clone().or(made.finish_reason);
+                complete(&mut made, *own);
             }
             node.occurrence.sampled = !node.parts.is_empty();
-            node.occurrence.call = Some(Box::new(call));
+            node.occurrence.call = Some(Box::new(made));
             node.occurrence.at.clone_from(&time);
             node.occurrence.extra = extra(node.occurrence.extra.take(), span.rest.clone());
             node.parent = at;
@@ -116,10 +116,11 @@ impl Conversation {
                     None => Answer::None,
                 },
             };
-            // Of several choices the first goes on.
+            // Of several choices the first goes on, and what the call cost is told once.
             if answer == Answer::None {
                 answer = placed;
             }
+            (call.usage, call.cost) = (None, None);
         }
         answer
     }

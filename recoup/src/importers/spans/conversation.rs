@@ -110,6 +110,7 @@ impl Conversation {
             self.offer(std::mem::take(&mut span.tools));
         }
         let output = span.output.take().map(|raw| mended(&raw, lost).map_or(raw, Cow::Owned));
+        self.aside.alternatives = Some(Vec::new());
         let nodes = output.map(|raw| {
             let read = messages(&raw, span.dialect, Role::Assistant, &mut self.aside);
             read.unwrap_or_else(|error| {
@@ -117,7 +118,8 @@ impl Conversation {
                 vec![Node::new(Role::Assistant, "assistant", vec![Part::text(plain(&raw))])]
             })
         });
-        let nodes = nodes.unwrap_or_default();
+        let mut nodes = nodes.unwrap_or_default();
+        nodes.extend(self.aside.alternatives.take().unwrap_or_default());
         let is_whole = nodes.iter().any(|node| node.role != Role::Assistant);
         let answer = if is_whole {
             self.whole(nodes, at, agent, span, lost)

@@ -75,9 +75,9 @@ impl Spans for Langfuse {
     }
 
     fn pieces<'r>(&self, record: &'r RawRecord, pieces: &mut Pieces<'r>) -> Result<(), RecordError> {
-        let row: Object<'r> = record.parse()?;
+        let (row, text): (Object<'r>, _) = record.parse_text()?;
         let Some(page) = row.get("data").and_then(elements) else {
-            note(row, record.text()?, pieces);
+            note(row, text, pieces);
             return Ok(());
         };
         for raw in page {

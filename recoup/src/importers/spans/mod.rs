@@ -236,9 +236,9 @@ fn stage(format: &dyn Spans, item: Result<RawRecord, Quarantine>, is_table: bool
 fn read_run(format: &dyn Spans, mut record: RawRecord, scoring: &Scoring, events: &mut Vec<Event>) {
     let name = take_name(&mut record);
     record.hash();
-    record.rewrite();
+    let text = record.take_text();
     let mut trace = Trace::default();
-    for piece in serde_json::Deserializer::from_slice(&record.bytes).into_iter::<Object<'_>>() {
+    for piece in serde_json::Deserializer::from_str(&text).into_iter::<Object<'_>>() {
         // Behind what is no object nothing can be found.
         let is_last = piece.is_err();
         let read = piece.map_err(RecordError::from).and_then(|piece| format.read(piece, &mut trace));

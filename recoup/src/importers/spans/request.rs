@@ -133,6 +133,8 @@ impl<'t> Reader<'t> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::value::RawValue;
+
     use super::Request;
 
     fn read(text: &str) -> Option<(Vec<&str>, Option<&str>)> {
@@ -143,7 +145,7 @@ mod tests {
             assert!(rest.messages.len() < request.messages.len());
         }
         let messages = request.messages.into_iter().map(|(message, _)| message.get());
-        Some((messages.collect(), request.tools.map(|tools| tools.get())))
+        Some((messages.collect(), request.tools.map(RawValue::get)))
     }
 
     #[test]

@@ -275,6 +275,24 @@ fn scores_of_a_trace_in_another_file_are_its_outcome() {
 }
 
 #[test]
+fn further_choices_are_branches_and_cost_nothing_more() {
+    let response = r#"{"choices":[{"message":{"role":"assistant","content":"one"},"finish_reason":"stop"},{"message":{"role":"assistant","content":"two"},"finish_reason":"length"}]}"#;
+    let first = row("t", "1", "", "GENERATION", 1, &list(&[user("hi")]), response)
+        .replace("\"input\"", "\"usage_details\":{\"input\":3,\"output\":4},\"input\"");
+    let next = list(&[user("hi"), said("one"), user("go on")]);
+    let read = read(&[first, row("t", "2", "", "GENERATION", 2, &next, &said("done"))]);
+    let run = &read.runs[0];
+    let branches: Vec<String> = (0..run.leaves.len()).map(|leaf| told(run, leaf)).collect();
+    assert_eq!(branches, ["user=hi assistant*=two", "user=hi assistant*=one user=go on assistant*=done"]);
+    assert_eq!(run.main_leaf, 1);
+    let calls = run.nodes.iter().filter_map(|node| node.occurrence.call.as_ref());
+    let made: Vec<_> =
+        calls.map(|call| (call.usage.map(|usage| usage.output), call.finish_reason.as_deref())).collect();
+    assert_eq!(made, [(Some(4), Some("stop")), (None, Some("length")), (None, None)]);
+    assert!(read.reasons.is_empty(), "{:?}", read.reasons);
+}
+
+#[test]
 fn an_output_that_is_a_whole_conversation_is_one_branch() {
     let whole = [user("hi"), calls(&["c1"]), result("c1", "seen"), said("done")];
     let read = read(&[row("t", "1", "", "CHAIN", 1, &list(&whole[..1]), &list(&whole))]);
