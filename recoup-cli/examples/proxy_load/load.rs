@@ -1,6 +1,7 @@
 //! Clients: requests, streams and conversations, and how long they take.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -183,11 +184,12 @@ fn quantiles(mut times: Vec<Duration>) -> BTreeMap<&'static str, f64> {
     [("p50", at(0.5)), ("p90", at(0.9)), ("p99", at(0.99)), ("max", at(1.0))].into()
 }
 
-/// Conversations of many turns, 100 at a time.
-pub(crate) async fn converse(address: &str, count: usize, turns: usize) -> Value {
+/// Conversations of many turns, 100 at a time; a number is what makes one its own.
+pub(crate) async fn converse(address: &str, numbers: Range<usize>, turns: usize) -> Value {
     let started = Instant::now();
     let gate = Arc::new(tokio::sync::Semaphore::new(100));
-    let workers: Vec<_> = (0..count)
+    let count = numbers.len();
+    let workers: Vec<_> = numbers
         .map(|number| {
             let (address, gate) = (address.to_owned(), Arc::clone(&gate));
             tokio::spawn(async move {

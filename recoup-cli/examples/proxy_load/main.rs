@@ -3,7 +3,7 @@
 //! `proxy_load RECOUP [--seconds N] [--connections N] [--litellm PROGRAM] [--soak]` starts the program on a
 //! temporary project and prints one JSON object: what is measured through the proxy, directly at the
 //! upstream, and the difference; with `--litellm` the same through LiteLLM's proxy, and the ratios. `--soak`
-//! keeps on for `--seconds` and samples the proxy's memory.
+//! keeps on for `--seconds` at the load of a busy team and samples the proxy's memory.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
@@ -95,33 +95,40 @@ impl Load {
     async fn conversations(&self, binary: &str, folder: &Path) -> Value {
         let proxy = Server::recoup(binary, &folder.join("conversations"), &self.upstream);
         let (before, _) = proxy.memory();
-        let mut report = converse(&proxy.address, 1000, 50).await;
+        let mut report = converse(&proxy.address, 0..1000, 50).await;
         let (after, peak) = proxy.memory();
         report["memory_bytes"] = json!({ "before": before, "after": after, "peak": peak });
         report
     }
 
     /// Load for a long time; memory must not grow once it is warm.
+    /// A hundred harnesses at a time, each with a conversation of twenty turns, every ten seconds: what a busy team does, and
+    /// enough for conversations to come to rest and go into the project all the while.
     async fn soak(&self, binary: &str, folder: &Path) -> Value {
-        const SAMPLES: u32 = 30;
+        const EVERY: Duration = Duration::from_secs(10);
+        const HARNESSES: usize = 100;
+        const TURNS: usize = 20;
         let proxy = Server::recoup(binary, &folder.join("project"), &self.upstream);
         let deadline = Instant::now() + self.within;
-        let (mut samples, mut failed, mut requests) = (Vec::new(), 0, 0.0);
+        let (mut samples, mut failed) = (Vec::<u64>::new(), 0);
         while Instant::now() < deadline {
-            let part = self.within / SAMPLES / 2;
-            let through = throughput(&proxy.address, self.connections, BYTES, part).await;
-            failed += through["failed"].as_u64().unwrap_or(0);
-            requests += through["requests_per_second"].as_f64().unwrap_or(0.0) * part.as_secs_f64();
-            let conversed = converse(&proxy.address, 100, 20).await;
+            let next = Instant::now() + EVERY;
+            let begun = samples.len() * HARNESSES;
+            let conversed = converse(&proxy.address, begun..begun + HARNESSES, TURNS).await;
             failed += conversed["failed"].as_u64().unwrap_or(0);
-            requests += 2000.0;
             samples.push(proxy.memory().0);
+            tokio::time::sleep_until(next.into()).await;
         }
         let half = samples.len() / 2;
         let most = |samples: &[u64]| samples.iter().copied().max().unwrap_or(0);
+        let began = Instant::now();
+        let requests = samples.len() * HARNESSES * TURNS;
+        let growth = most(&samples[half..]) as f64 / most(&samples[..half]).max(1) as f64;
+        let peak = proxy.memory().1;
+        drop(proxy);
         json!({
             "seconds": self.within.as_secs(), "requests": requests, "failed": failed, "memory_bytes": samples,
-            "growth": most(&samples[half..]) as f64 / most(&samples[..half]).max(1) as f64,
+            "peak_bytes": peak, "growth": growth, "stopped_s": began.elapsed().as_secs_f64(),
         })
     }
 }
