@@ -206,7 +206,8 @@ soak: bench-programs
 
 # As it is installed: all optimizations, and no assertions.
 bench-programs:
-	$(CARGO) build --profile dist --locked --workspace --examples --bins
+	$(CARGO) build --profile dist --locked --workspace --bin recoup --example bare_parse --example environment_speed \
+		--example near_duplicates --example proxy_load --example store_write --example template_cases
 
 # An hour of fuzzing, shared by three targets. What one finds lies under fuzz/artifacts/ and is kept as
 # recoup/tests/fixtures/fuzz/<target>/<what-it-is>. Needs `cargo install cargo-fuzz --locked`. The bundled
