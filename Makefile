@@ -27,7 +27,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers \
+.PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers trainers \
 	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-hindsight-peer bench-programs \
 	bench-proxy soak fuzz fuzz-formats setup
 
@@ -107,9 +107,12 @@ test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEE
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_PROXY)/bin/python -m pytest -q peers/test_proxy.py
 
+# What `test-trainers` needs: gigabytes, and minutes of waiting for the network.
+trainers: $(PEERS_TRAINERS)/ready $(PEERS_LLAMAFACTORY)/ready $(PEERS_AXOLOTL)/ready
+
 # Rows in chat templates of transformers, and TRL's trainers on them, two steps each on a tiny random model; the data code
 # of LLaMA-Factory and axolotl, to the labels that their trainers get.
-test-trainers: $(PEERS_TRAINERS)/ready $(PEERS_LLAMAFACTORY)/ready $(PEERS_AXOLOTL)/ready
+test-trainers: trainers
 	$(CARGO) test --release --locked --workspace --no-run
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_TRAINERS)/bin/python -m pytest -q peers/test_trl.py peers/test_trainers.py
 	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_LLAMAFACTORY)/bin/python -m pytest -q peers/test_llamafactory.py
