@@ -157,7 +157,9 @@ fn an_event_that_comes_into_the_folder_of_a_conversation_makes_it_go_on() {
     names.sort();
     let last = names.pop().unwrap();
     copy("base_state.json");
-    names.iter().for_each(|name| drop(copy(name)));
+    for name in &names {
+        copy(name);
+    }
     let mut watching = Watching::start(&bench, &[]);
     assert_eq!(counts(&watching.event()), [1, 0, 0, 0, 0]);
     copy(&last);

@@ -182,6 +182,7 @@ impl ChatRequest {
 
 impl ChatRequest {
     /// Whether a server that takes grammars can be made to say what is given: text, in tokens that are known.
+    #[cfg(feature = "models")]
     pub(super) fn can_be_forced(&self) -> bool {
         self.logprobs == Logprobs::Given && !self.given.is_empty() && self.tools.is_empty()
     }
@@ -193,6 +194,7 @@ impl ChatRequest {
     }
 
     /// For providers that cannot say how likely given tokens are.
+    #[cfg(feature = "models")]
     pub(super) fn wants_no_given(&self) -> Result<(), ModelError> {
         if self.logprobs == Logprobs::Given {
             return Err(ModelError::Unsupported("its provider does not score given tokens".to_owned()));

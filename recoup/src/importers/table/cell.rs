@@ -10,6 +10,7 @@ use crate::importers::slice::rewrite_json;
 const NUMBER_BYTES_MAX: usize = 24;
 
 /// Appends a cell of a text column: an object or an array as it is, anything else as a string.
+#[cfg(any(feature = "parquet", test))]
 pub(super) fn write_text(out: &mut String, text: &str) {
     if is_nested(text) { out.push_str(text.trim()) } else { write_string(out, text) }
 }

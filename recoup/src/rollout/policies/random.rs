@@ -80,7 +80,6 @@ pub(super) fn call(tool: &ToolSpec, situation: &Situation<'_>, dice: &mut Dice) 
 }
 
 /// Writes a value, and says whether it is in the canonical form for sure.
-
 fn write_value(out: &mut String, parameter: &Parameter, situation: &Situation<'_>, dice: &mut Dice) -> bool {
     if let Some(option) = parameter.options.as_ref().and_then(|options| dice.choose(options)) {
         let Some(text) = option.as_str() else {
