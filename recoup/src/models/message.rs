@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::ModelError;
 use crate::json::Json;
 use crate::trajectory::Role;
 
@@ -195,9 +194,9 @@ impl ChatRequest {
 
     /// For providers that cannot say how likely given tokens are.
     #[cfg(feature = "models")]
-    pub(super) fn wants_no_given(&self) -> Result<(), ModelError> {
+    pub(super) fn wants_no_given(&self) -> Result<(), super::ModelError> {
         if self.logprobs == Logprobs::Given {
-            return Err(ModelError::Unsupported("its provider does not score given tokens".to_owned()));
+            return Err(super::ModelError::Unsupported("its provider does not score given tokens".to_owned()));
         }
         Ok(())
     }
