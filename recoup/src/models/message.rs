@@ -196,7 +196,9 @@ impl ChatRequest {
     #[cfg(feature = "models")]
     pub(super) fn wants_no_given(&self) -> Result<(), super::ModelError> {
         if self.logprobs == Logprobs::Given {
-            return Err(super::ModelError::Unsupported("its provider does not score given tokens".to_owned()));
+            return Err(super::ModelError::Unsupported(
+                "its provider does not score given tokens".to_owned(),
+            ));
         }
         Ok(())
     }
