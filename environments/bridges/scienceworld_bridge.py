@@ -12,6 +12,9 @@ from scienceworld import ScienceWorldEnv
 TOOLS = [tool("act", "Takes one action, such as `open door to kitchen`, `pick up thermometer` or `look around`.", command="string")]
 # What the simulator itself would do to the run.
 REFUSED = ("reset task",)
+# Enough for gold paths. It does not follow from the one at hand, for the simulator may find another one of another length when it
+# loads a task again, and a task must be the same each time.
+STEPS = 500
 
 
 class ScienceWorld(Bridge):
@@ -33,7 +36,7 @@ class ScienceWorld(Bridge):
         observation = self.env.server.step("look around")
         self.gold, self.followed = self.env.get_gold_action_sequence(), 0
         goal = self.env.taskdescription().removeprefix("Task Description:").strip()
-        return started(goal, family, 2 * len(self.gold) + 20, observation, TOOLS, variation=variation)
+        return started(goal, family, STEPS, observation, TOOLS, variation=variation)
 
     def step(self, action):
         if "say" in action:
