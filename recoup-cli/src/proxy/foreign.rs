@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use recoup::importers::recoup_proxy::{self, Api};
 use recoup::models::{
     AskedModel, ChatMessage, ChatModel as _, ChatReply, ChatRequest, Finish, ModelCall, ModelError, Role,
@@ -18,7 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::request::TurnRequest;
-use super::spending::ANSWER;
+use super::spending::{ANSWER, LIMITS};
 
 /// Why there is no answer.
 pub(super) enum NoAnswer {
@@ -32,7 +33,7 @@ pub(super) enum NoAnswer {
 
 /// Asks a model, and gives the body of the answer as the client's API has it. `body` is the request as the teacher is to
 /// see it. Blocks.
-pub(super) fn ask(model: &Arc<AskedModel>, api: Api, body: &[u8], stage: &str) -> Result<Vec<u8>, NoAnswer> {
+pub(super) fn ask(model: &Arc<AskedModel>, api: Api, body: &Bytes, stage: &str) -> Result<Vec<u8>, NoAnswer> {
     let question = retold(api, body).map_err(NoAnswer::Untold)?;
     let reply = model.about(stage, None).complete(&question).map_err(NoAnswer::Model)?;
     let name = &model.identity().model;
@@ -40,9 +41,8 @@ pub(super) fn ask(model: &Arc<AskedModel>, api: Api, body: &[u8], stage: &str) -
 }
 
 /// A request as every provider is asked it.
-fn retold(api: Api, body: &[u8]) -> Result<ChatRequest, String> {
-    let body = bytes::Bytes::copy_from_slice(body);
-    let read = TurnRequest::parse(api, &body).map_err(|error| error.to_string())?;
+fn retold(api: Api, body: &Bytes) -> Result<ChatRequest, String> {
+    let read = TurnRequest::parse(api, body).map_err(|error| error.to_string())?;
     let raws: Vec<&RawValue> = read.messages.iter().map(|raw| &**raw).collect();
     let mut messages = Vec::new();
     for node in recoup_proxy::nodes(api, &raws) {
@@ -50,8 +50,7 @@ fn retold(api: Api, body: &[u8]) -> Result<ChatRequest, String> {
     }
     let tools = recoup_proxy::tools(read.tools)?;
     let number = |name: &str| read.member(name).and_then(|raw| serde_json::from_str::<f64>(raw.get()).ok());
-    let limits = ["max_completion_tokens", "max_output_tokens", "max_tokens"];
-    let limit = limits.iter().find_map(|name| number(name)).filter(|limit| *limit >= 1.0);
+    let limit = LIMITS.iter().find_map(|name| number(name)).filter(|limit| *limit >= 1.0);
     // A cast from a float saturates.
     let question = ChatRequest::new(messages, limit.map_or(ANSWER as u32, |limit| limit as u32));
     Ok(ChatRequest {
@@ -69,11 +68,7 @@ fn say(node: &Node, messages: &mut Vec<ChatMessage>) -> Result<(), String> {
             Part::Text(said) => join(&mut text, &said.text),
             // A provider takes no other's thoughts.
             Part::Reasoning { .. } => {}
-            Part::ToolCall(call) => calls.push(ModelCall {
-                id: call.call_id.clone().unwrap_or_default(),
-                name: call.name.clone(),
-                arguments: call.arguments_raw.clone(),
-            }),
+            Part::ToolCall(call) => calls.push(ModelCall::from(call)),
             Part::ToolResult(result) => {
                 let mut content = String::new();
                 for part in &result.parts {
@@ -207,6 +202,7 @@ fn response(id: &str, now: u64, model: &str, reply: &ChatReply, usage: Usage) ->
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use recoup::importers::recoup_proxy::Api;
     use recoup::models::{ChatReply, Finish, ModelCall, Role, Usage};
     use serde_json::json;
@@ -232,7 +228,7 @@ mod tests {
                 { "type": "function_call", "call_id": "c", "name": "go", "arguments": "{\"to\":1}" },
                 { "type": "function_call_output", "call_id": "c", "output": "a wall" }],
             "tools": [{ "type": "function", "name": "go", "parameters": { "type": "object" } }] });
-        let read = |api, body: &serde_json::Value| retold(api, body.to_string().as_bytes()).unwrap();
+        let read = |api, body: &serde_json::Value| retold(api, &Bytes::from(body.to_string())).unwrap();
         let first = read(Api::Chat, &chat);
         let roles: Vec<Role> = first.messages.iter().map(|message| message.role).collect();
         assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool]);
@@ -246,7 +242,7 @@ mod tests {
     fn what_cannot_be_retold_is_said() {
         let image = json!({ "model": "m", "messages": [{ "role": "user", "content": [
             { "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } }] }] });
-        assert!(retold(Api::Chat, image.to_string().as_bytes()).unwrap_err().contains("image"));
+        assert!(retold(Api::Chat, &Bytes::from(image.to_string())).unwrap_err().contains("image"));
     }
 
     #[test]

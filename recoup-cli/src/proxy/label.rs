@@ -38,21 +38,21 @@ impl Asking {
         if std::mem::replace(&mut self.settled, true) {
             return;
         }
-        let (answer, refused) = match result {
+        let missing = result.is_err();
+        let metrics = &self.proxy.metrics;
+        let count = if missing { &metrics.labels_missing } else { &metrics.labels };
+        count.fetch_add(1, Ordering::Relaxed);
+        let (Answer { alternatives, call, .. }, refused) = match result {
             Ok(answer) => (answer, None),
             Err(refused) => (Answer::default(), Some(refused)),
         };
-        let metrics = &self.proxy.metrics;
-        let count = if refused.is_some() { &metrics.labels_missing } else { &metrics.labels };
-        count.fetch_add(1, Ordering::Relaxed);
-        let missing = refused.is_some();
         let label = Label {
             conversation: Cow::Borrowed(&self.name),
             request: self.request,
             at: self.proxy.timestamp().into(),
             teacher: Cow::Borrowed(&self.teacher),
-            answer: answer.alternatives.first().into_iter().flatten().map(|raw| &**raw).collect(),
-            call: (!missing).then(|| Box::new(answer.call.clone())),
+            answer: alternatives.first().into_iter().flatten().map(|raw| &**raw).collect(),
+            call: (!missing).then(|| Box::new(call)),
             refused,
         };
         let bytes = Entry::Label(label).to_line().unwrap_or_default();

@@ -260,10 +260,13 @@ async fn taught(
         let message = "the turn is the teacher's, whose answers the upstream does not keep: send the history";
         return no(turn, StatusCode::BAD_REQUEST, "no-teacher", message.to_owned());
     }
-    let bodies = teachers.body(teacher, read, false, false).zip(teachers.body(teacher, read, true, false));
-    let Some((plain, streaming)) = bodies else {
-        let message = "the request cannot be put to the teacher".to_owned();
-        return no(turn, StatusCode::BAD_REQUEST, "no-teacher", message);
+    let body = |stream| {
+        let body = teachers.body(teacher, read, stream, false);
+        body.ok_or_else(|| "the request cannot be put to the teacher".to_owned())
+    };
+    let plain = match body(false) {
+        Ok(plain) => plain,
+        Err(why) => return no(turn, StatusCode::BAD_REQUEST, "no-teacher", why),
     };
     let headers = teacher::headers(teacher, headers);
     let asked = match teacher::question(teachers.raw, plain).await {
@@ -271,6 +274,10 @@ async fn taught(
         Err(why) => return no(turn, StatusCode::BAD_REQUEST, "no-teacher", why),
     };
     if teacher.api == api && asked.disguise.is_none() {
+        let streaming = match body(true) {
+            Ok(streaming) => streaming,
+            Err(why) => return no(turn, StatusCode::BAD_REQUEST, "no-teacher", why),
+        };
         turn.hold = match teachers.spending.hold(teacher.asked.price(), &asked.body).await {
             Ok(hold) => Some(hold),
             Err(why) => return no(turn, StatusCode::PAYMENT_REQUIRED, BUDGET, why),

@@ -17,6 +17,8 @@ use crate::printer::Printer;
 
 /// Tokens that an answer is set aside for where the request names no limit.
 pub(super) const ANSWER: u64 = 4096;
+/// Members in which the APIs limit an answer.
+pub(super) const LIMITS: [&str; 3] = ["max_completion_tokens", "max_output_tokens", "max_tokens"];
 /// Tokens that an image is set aside for.
 const IMAGE: u64 = 2000;
 /// How long a question waits before it is looked again whether there is room.
@@ -122,8 +124,7 @@ fn size(body: &[u8]) -> (u64, u64, u64) {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let (mut bytes, mut images) = (0, 0);
     count(&body, &mut bytes, &mut images);
-    let limit = ["max_completion_tokens", "max_output_tokens", "max_tokens"];
-    let answer = limit.iter().find_map(|name| body.get(*name)?.as_u64()).unwrap_or(ANSWER);
+    let answer = LIMITS.iter().find_map(|name| body.get(*name)?.as_u64()).unwrap_or(ANSWER);
     (tokens::text(bytes) + images * IMAGE, tokens::cautious(bytes) + images * IMAGE, answer)
 }
 

@@ -78,11 +78,6 @@ impl ArgumentKind {
             Self::Object => Value::Object(Map::new()),
         }
     }
-
-    /// Whether a value is of the type.
-    pub fn takes(self, value: &Value) -> bool {
-        value.is(self)
-    }
 }
 
 /// An argument where it stands: as parsed JSON, or on the heap of an interpreter.

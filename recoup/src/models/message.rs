@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::json::Json;
-use crate::trajectory::Role;
+use crate::trajectory::{Role, ToolCall};
 
 /// A call of a tool, as a model writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,17 @@ pub struct ModelCall {
     pub name: String,
     /// Its arguments: a JSON text, byte for byte as the model wrote it, valid or not.
     pub arguments: String,
+}
+
+impl From<&ToolCall> for ModelCall {
+    /// As it stands on record.
+    fn from(call: &ToolCall) -> Self {
+        Self {
+            id: call.call_id.clone().unwrap_or_default(),
+            name: call.name.clone(),
+            arguments: call.arguments_raw.clone(),
+        }
+    }
 }
 
 /// One message.

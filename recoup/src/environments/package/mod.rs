@@ -5,6 +5,7 @@
 //! interpreter's own words): a package runs in this process only when its hash is compiled in
 //! ([`super::bundled`]) or in a worker that has shut itself in.
 
+mod heap_argument;
 mod host;
 mod program;
 mod screen;

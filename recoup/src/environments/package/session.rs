@@ -9,13 +9,14 @@ use starlark::values::float::UnpackFloat;
 use starlark::values::list::{AllocList, ListRef};
 use starlark::values::{FrozenStringValue, UnpackValue as _, Value};
 
+use super::heap_argument::HeapArgument;
 use super::program::{Calls, Function, HEAP_KEPT, OpenedTask, Program};
 use super::tree;
-use crate::environments::arguments::{Argument, refusal};
+use crate::environments::arguments::refusal;
 use crate::environments::{
-    Action, ArgumentKind, Driver, EnvironmentError, Exchange, Fault, Goal, Instance, Scene, Score, State,
-    Step, ToolSpec,
+    Action, Driver, EnvironmentError, Exchange, Fault, Goal, Instance, Scene, Score, State, Step, ToolSpec,
 };
+use crate::json::Json;
 
 /// A task of a package, opened.
 pub(super) struct PackageInstance {
@@ -147,27 +148,24 @@ impl<'v> Play<'v, '_, '_, '_> {
     }
 
     fn step(&mut self, state: Value<'v>, action: &Action) -> Result<(Value<'v>, Step), EnvironmentError> {
-        let heap = self.calls.heap;
         let action = match action {
             Action::Say(text) => self.say(text),
-            Action::Call { tool, arguments } => {
-                let refused = match tree::read(heap, arguments.as_str()) {
-                    Ok(arguments) => refusal(self.tools, tool, HeapArgument(arguments))
-                        .map_or_else(|| Ok(self.tool_call(tool, arguments)), Err),
-                    // A number that no package can hold is the policy's doing.
-                    Err(what) => Err(refusal(self.tools, tool, &arguments.to_value()).unwrap_or_else(|| {
-                        format!("Error: the arguments of {tool} cannot be read: {what}.")
-                    })),
-                };
-                match refused {
-                    Ok(action) => action,
-                    Err(observation) => {
-                        return Ok((state, Step { observation, is_error: true, done: false }));
-                    }
-                }
-            }
+            Action::Call { tool, arguments } => match self.arguments(tool, arguments) {
+                Ok(arguments) => self.tool_call(tool, arguments),
+                Err(observation) => return Ok((state, Step { observation, is_error: true, done: false })),
+            },
         };
         self.step_value(state, action)
+    }
+
+    /// The arguments of a call on the heap, or why it is refused, in words for the agent.
+    fn arguments(&self, tool: &str, arguments: &Json) -> Result<Value<'v>, String> {
+        match tree::read(self.calls.heap, arguments.as_str()) {
+            Ok(value) => refusal(self.tools, tool, HeapArgument(value)).map_or(Ok(value), Err),
+            // A number that no package can hold is the policy's doing.
+            Err(what) => Err(refusal(self.tools, tool, &arguments.to_value())
+                .unwrap_or_else(|| format!("Error: the arguments of {tool} cannot be read: {what}."))),
+        }
     }
 
     /// A call, as packages see it.
@@ -310,41 +308,6 @@ impl<'v> Play<'v, '_, '_, '_> {
             return Err(EnvironmentError::new(self.program.environment(), Fault::Limit, message));
         }
         Ok(text.to_owned())
-    }
-}
-
-/// An argument on the heap.
-#[derive(Clone, Copy)]
-struct HeapArgument<'v>(Value<'v>);
-
-impl<'v> Argument<'v> for HeapArgument<'v> {
-    fn members(self) -> Option<Vec<(&'v str, Self)>> {
-        let members = DictRef::from_value(self.0)?;
-        members.iter().map(|(name, value)| Some((name.unpack_str()?, Self(value)))).collect()
-    }
-
-    fn is(self, kind: ArgumentKind) -> bool {
-        let value = self.0;
-        match kind {
-            ArgumentKind::String => value.unpack_str().is_some(),
-            ArgumentKind::Boolean => value.unpack_bool().is_some(),
-            ArgumentKind::Integer => value.get_type() == "int",
-            ArgumentKind::Number => matches!(value.get_type(), "int" | "float"),
-            ArgumentKind::Array => ListRef::from_value(value).is_some(),
-            ArgumentKind::Object => DictRef::from_value(value).is_some(),
-        }
-    }
-
-    fn equals(self, option: &serde_json::Value) -> bool {
-        match (self.0.unpack_str(), option.as_str()) {
-            (Some(value), Some(option)) => value == option,
-            (None, None) => {
-                let mut text = String::new();
-                tree::write(&mut text, self.0, 0).is_ok()
-                    && serde_json::from_str::<serde_json::Value>(&text).is_ok_and(|value| value == *option)
-            }
-            _ => false,
-        }
     }
 }
 

@@ -111,11 +111,7 @@ fn written(parts: &[Part]) -> (Written, Option<String>) {
         match part {
             Part::Text(text) => texts.push(text.text.as_str()),
             Part::Reasoning { text, .. } => thoughts.push(text.as_str()),
-            Part::ToolCall(call) => calls.push(ModelCall {
-                id: call.call_id.clone().unwrap_or_default(),
-                name: call.name.clone(),
-                arguments: call.arguments_raw.clone(),
-            }),
+            Part::ToolCall(call) => calls.push(ModelCall::from(call)),
             Part::ToolResult(_) | Part::Media(_) | Part::Opaque { .. } => {}
         }
     }
