@@ -31,23 +31,22 @@ FUZZ_SECONDS ?= 3600
 	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-hindsight-peer bench-programs \
 	bench-proxy soak fuzz fuzz-formats setup
 
-# All tests that need nothing but Rust. One profile (release with debug assertions) serves the main
-# job, the tests and the benches, so dependencies build once. `RECOUP_SLOW_TESTS=1` adds those that take minutes.
+# All tests that need nothing but Rust. `RECOUP_SLOW_TESTS=1` adds those that take minutes.
 test:
-	$(CARGO) test --release --locked --workspace
+	$(CARGO) test --locked --workspace
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
-	$(CARGO) check --release --locked -p recoup --no-default-features
-	$(CARGO) check --release --locked -p recoup-cli --features train
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) check --locked -p recoup --no-default-features
+	$(CARGO) check --locked -p recoup-cli --features train
 
 # Licences and sources of every dependency.
 deny:
 	$(CARGO) deny --locked check licenses bans sources
 
 docs:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --no-deps --workspace
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --workspace
 
 # Golden files are written by programs that share no code with what they check. Never in a commit that
 # changes the logic under test.
@@ -66,10 +65,10 @@ $(GOLDEN)/ready: recoup/tests/golden/requirements.txt
 # `SHARE=16` gives each template a sixteenth of the conversations: that is what `.ci/run` has time for.
 SHARE ?= 1
 golden-templates: $(GOLDEN_TEMPLATES)/ready
-	$(CARGO) build --release --locked --workspace --example template_cases
+	$(CARGO) test --locked --workspace --no-run
 	$(GOLDEN_TEMPLATES)/bin/python recoup/tests/golden/templates/compare.py --share $(SHARE) \
 		--templates $(GOLDEN_TEMPLATES)/trl/trl/chat_templates --models $(GOLDEN_TEMPLATES)/models \
-		--program target/release/examples/template_cases
+		--program target/debug/examples/template_cases
 
 $(GOLDEN_TEMPLATES)/ready: recoup/tests/golden/templates/requirements.txt recoup/tests/golden/templates/models.py
 	$(PYTHON) -m venv --clear $(@D)
@@ -88,7 +87,7 @@ $(GOLDEN_TEMPLATES)/ready: recoup/tests/golden/templates/requirements.txt recoup
 
 # JSON Schemas of what recoup writes, from the types that write it; a test fails where they are stale.
 schemas:
-	UPDATE_SCHEMAS=1 $(CARGO) test --release --locked --workspace --lib schemas
+	UPDATE_SCHEMAS=1 $(CARGO) test --locked --workspace --lib schemas
 
 # The example runs are generated; this fails where the files are not what their script writes.
 examples:
@@ -98,14 +97,14 @@ examples:
 # headless Chromium opens the report; harbor, verifiers and the clients of OpenEnv and MCP play the environments
 # (peers/README.md).
 test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEERS_PROXY)/ready
-	$(CARGO) test --release --locked --workspace --no-run
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS)/bin/python -m pytest -q peers \
+	$(CARGO) test --locked --workspace --no-run
+	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS)/bin/python -m pytest -q peers \
 		--ignore peers/test_openenv.py --ignore peers/test_verifiers.py --ignore peers/test_models.py \
 		--ignore peers/test_trainers.py --ignore peers/test_trl.py --ignore peers/test_proxy.py \
 		--ignore peers/test_llamafactory.py --ignore peers/test_axolotl.py
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_PROXY)/bin/python -m pytest -q peers/test_proxy.py
+	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS_OPENENV)/bin/python -m pytest -q peers/test_openenv.py
+	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
+	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS_PROXY)/bin/python -m pytest -q peers/test_proxy.py
 
 # What `test-trainers` needs: gigabytes, and minutes of waiting for the network.
 trainers: $(PEERS_TRAINERS)/ready $(PEERS_LLAMAFACTORY)/ready $(PEERS_AXOLOTL)/ready
@@ -113,16 +112,16 @@ trainers: $(PEERS_TRAINERS)/ready $(PEERS_LLAMAFACTORY)/ready $(PEERS_AXOLOTL)/r
 # Rows in chat templates of transformers, and TRL's trainers on them, two steps each on a tiny random model; the data code
 # of LLaMA-Factory and axolotl, to the labels that their trainers get.
 test-trainers: trainers
-	$(CARGO) test --release --locked --workspace --no-run
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_TRAINERS)/bin/python -m pytest -q peers/test_trl.py peers/test_trainers.py
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_LLAMAFACTORY)/bin/python -m pytest -q peers/test_llamafactory.py
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_AXOLOTL)/bin/python -m pytest -q peers/test_axolotl.py
+	$(CARGO) test --locked --workspace --no-run
+	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS_TRAINERS)/bin/python -m pytest -q peers/test_trl.py peers/test_trainers.py
+	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS_LLAMAFACTORY)/bin/python -m pytest -q peers/test_llamafactory.py
+	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS_AXOLOTL)/bin/python -m pytest -q peers/test_axolotl.py
 
 # A real model behind llama.cpp's server: questions, caps, schemas, a judge whose answers go through the gates.
 # The package with the weights asks for more than its weights.
 test-models: $(PEERS_MODELS)/ready
-	$(CARGO) test --release --locked --workspace --no-run
-	RECOUP_BIN=$(CURDIR)/target/release/recoup $(PEERS_MODELS)/bin/python -m pytest -q peers/test_models.py
+	$(CARGO) test --locked --workspace --no-run
+	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS_MODELS)/bin/python -m pytest -q peers/test_models.py
 
 $(PEERS_MODELS)/ready: peers/requirements-models.txt
 	$(PYTHON) -m venv --clear $(@D)
@@ -165,51 +164,51 @@ bench: bench-import bench-environments
 bench-import: $(PEERS)/ready bench-programs
 	mkdir -p $(CACHE)/bench
 	python3 benches/make_chat_jsonl.py $(CACHE)/bench/chat.jsonl --bytes 400M
-	$(PEERS)/bin/python benches/import.py target/dist/recoup target/dist/examples/bare_parse \
+	$(PEERS)/bin/python benches/import.py target/release/recoup target/release/examples/bare_parse \
 		$(CACHE)/bench/chat.jsonl
 
 bench-environments: $(PEERS)/ready bench-programs
-	python3 benches/environments.py target/dist/recoup target/dist/examples/environment_speed \
+	python3 benches/environments.py target/release/recoup target/release/examples/environment_speed \
 		--peers $(PEERS)/bin/python
 
 # Asking a model 10,000 questions, beside OpenAI's Python library.
 bench-models: $(PEERS)/ready bench-programs
-	$(PEERS)/bin/python benches/models.py target/dist/recoup --rounds 3 --out benches/results/models.json
+	$(PEERS)/bin/python benches/models.py target/release/recoup --rounds 3 --out benches/results/models.json
 
 # Masked rows beside transformers' on runs of tau-bench: `make bench-templates RUNS=gpt-4o-airline.json`.
 bench-templates: $(GOLDEN_TEMPLATES)/ready bench-programs
-	$(GOLDEN_TEMPLATES)/bin/python benches/templates.py target/dist/examples/template_cases \
+	$(GOLDEN_TEMPLATES)/bin/python benches/templates.py target/release/examples/template_cases \
 		$(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja $(GOLDEN_TEMPLATES)/models/qwen3 $(RUNS)
 
 # The main job, near-duplicates and every format over 50,228 generated runs.
 bench-main-job: $(GOLDEN_TEMPLATES)/ready bench-programs
 	test -d $(CACHE)/bench/runs || python3 benches/make_runs.py $(CACHE)/bench/runs
-	python3 benches/main_job.py target/dist/recoup $(CACHE)/bench/runs
-	python3 benches/near_duplicates.py target/dist/examples/near_duplicates $(CACHE)/bench/runs
-	python3 benches/exports.py target/dist/recoup --model $(GOLDEN_TEMPLATES)/models/qwen3 \
+	python3 benches/main_job.py target/release/recoup $(CACHE)/bench/runs
+	python3 benches/near_duplicates.py target/release/examples/near_duplicates $(CACHE)/bench/runs
+	python3 benches/exports.py target/release/recoup --model $(GOLDEN_TEMPLATES)/models/qwen3 \
 		--template $(GOLDEN_TEMPLATES)/trl/trl/chat_templates/qwen3_training.jinja
 
 # Goals that failed runs achieved, found blind and checked by the environments.
 bench-hindsight: bench-programs
-	python3 benches/hindsight.py target/dist/recoup --json benches/results/hindsight.json
+	python3 benches/hindsight.py target/release/recoup --json benches/results/hindsight.json
 
 # The same runs through the public AgentHER: `make bench-hindsight-peer AGENTHER=folder/of/its/clone`.
 bench-hindsight-peer: $(PEERS)/ready bench-programs
-	$(PEERS)/bin/python benches/hindsight_peer.py target/dist/recoup --package $(AGENTHER)
+	$(PEERS)/bin/python benches/hindsight_peer.py target/release/recoup --package $(AGENTHER)
 
 # The proxy's throughput, added latency and memory, beside LiteLLM's, with clients and a scripted upstream in
 # one process.
 bench-proxy: $(PEERS_LITELLM)/ready bench-programs
-	target/dist/examples/proxy_load target/dist/recoup --seconds 6 --litellm $(PEERS_LITELLM)/bin/litellm \
+	target/release/examples/proxy_load target/release/recoup --seconds 6 --litellm $(PEERS_LITELLM)/bin/litellm \
 		| tee benches/results/proxy.json
 
 # Half an hour of load on the proxy: its memory must not grow.
 soak: bench-programs
-	target/dist/examples/proxy_load target/dist/recoup --soak --seconds 1800
+	target/release/examples/proxy_load target/release/recoup --soak --seconds 1800
 
 # As it is installed: all optimizations, and no assertions.
 bench-programs:
-	$(CARGO) build --profile dist --locked --workspace --bin recoup --example bare_parse --example environment_speed \
+	$(CARGO) build --release --locked --workspace --bin recoup --example bare_parse --example environment_speed \
 		--example near_duplicates --example proxy_load --example store_write --example template_cases
 
 # An hour of fuzzing, shared by three targets. What one finds lies under fuzz/artifacts/ and is kept as

@@ -4,7 +4,7 @@ beside TextWorld and BabyAI with a random policy each. Rounds are interleaved, s
 machine hits all alike; compare only figures of one run.
 
     make bench-programs
-    python3 benches/environments.py target/dist/recoup target/dist/examples/environment_speed \\
+    python3 benches/environments.py target/release/recoup target/release/examples/environment_speed \\
         --peers PYTHON     # with `textworld` and `minigrid`; without, the two are left out
 
 A rate is printed by the wall and by the processor's time: on a busy machine only the second says what the

@@ -2,7 +2,7 @@
 """Exports 50,000 generated runs in every format: rows per second, and the most memory that the program takes.
 
     make bench-programs
-    python3 benches/exports.py target/dist/recoup            # --runs N for fewer, --model DIR --template FILE for tokens
+    python3 benches/exports.py target/release/recoup            # --runs N for fewer, --model DIR --template FILE for tokens
 
 Seconds are the wall's, and beside them the processor's, which other work on the machine disturbs less.
 """

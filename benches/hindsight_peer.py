@@ -1,7 +1,7 @@
 """recoup and the public AgentHER package on the same failed runs of an environment, with the same models behind both.
 
     git clone https://github.com/alphadl/AgentHER
-    ~/.cache/recoup/peers/bin/python benches/hindsight_peer.py target/dist/recoup --package AgentHER
+    ~/.cache/recoup/peers/bin/python benches/hindsight_peer.py target/release/recoup --package AgentHER
 
 AgentHER relabels with a model only, so both get the same two, which are scripts. The one that proposes gives every other run a
 goal that it did achieve (recoup's own, found offline and blind, passed by the environment's verifier afterwards) and the others the same

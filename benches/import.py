@@ -5,7 +5,7 @@ hits all alike; compare only figures of one run.
 
     make bench-programs
     python3 benches/make_chat_jsonl.py runs.jsonl --bytes 400M
-    python3 benches/import.py target/dist/recoup target/dist/examples/bare_parse runs.jsonl
+    python3 benches/import.py target/release/recoup target/release/examples/bare_parse runs.jsonl
 """
 
 import argparse

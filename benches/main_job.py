@@ -3,7 +3,7 @@
 
     make bench-programs
     python3 benches/make_runs.py runs/
-    python3 benches/main_job.py target/dist/recoup runs/
+    python3 benches/main_job.py target/release/recoup runs/
 
 The aim is under ten minutes of wall time and under 1 GB of memory on two cores. A second call of the same command is
 timed too: it finds nothing new. The two calls of a round share a project, rounds do not.

@@ -3,7 +3,7 @@
 process, beside OpenAI's Python library under asyncio. Rounds are interleaved; compare only figures of one run.
 
     make bench-programs
-    python3 benches/models.py target/dist/recoup      # with the packages of peers/requirements.txt
+    python3 benches/models.py target/release/recoup      # with the packages of peers/requirements.txt
 """
 
 import argparse

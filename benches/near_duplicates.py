@@ -3,7 +3,7 @@
 
     make bench-programs
     python3 benches/make_runs.py runs/
-    python3 benches/near_duplicates.py target/dist/examples/near_duplicates runs/
+    python3 benches/near_duplicates.py target/release/examples/near_duplicates runs/
 
 The aim is under two minutes for 50,000 runs on two cores, both steps on one thread together.
 """

@@ -3,7 +3,7 @@
 repairs and with those of the rules, beside how often the diagnosed turn is the one that a sweep finds.
 
     make bench-programs
-    python3 benches/repairs.py target/dist/recoup --out benches/results/repairs.json
+    python3 benches/repairs.py target/release/recoup --out benches/results/repairs.json
 
 Eleven weak policies act at rate 0.3. Everything follows from the seed; nothing is timed but for orientation.
 """

@@ -81,7 +81,7 @@ def readme():
     return "\n".join([
         "# Failed runs to try recoup on", "",
         f"{total} runs of imaginary agents. Every name, key, number and address is made up.", "",
-        "    cargo run --release -- run examples/failed-runs", "",
+        "    cargo run -- run examples/failed-runs", "",
         "`examples/make_failed_runs.py` writes this folder; change a run there, in `examples/generator/`.", "",
         "| file | format | runs | about |", "| --- | --- | --- | --- |", *rows, "",
         "| file | task / trial | outcome | what it shows |", "| --- | --- | --- | --- |", *shown, "",

@@ -56,7 +56,7 @@ def serving(binary, *words):
 def binary():
     path = os.environ.get("RECOUP_BIN")
     if not path:
-        pytest.fail("set RECOUP_BIN to the program, for instance target/release/recoup")
+        pytest.fail("set RECOUP_BIN to the program, for instance target/debug/recoup")
     return os.path.abspath(path)
 
 

@@ -9,6 +9,10 @@ use recoup::deduplication::{Sketch, first_of_cluster};
 use recoup::importers::{Event, Sink, SinkError, detect, sources_from_paths};
 use recoup::trajectory::{Node, body_from_bytes};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Sketches runs as they come and drops them.
 #[derive(Default)]
 struct Sketching {

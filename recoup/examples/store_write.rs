@@ -13,6 +13,10 @@ use recoup::store::{Filter, Page, Store};
 use recoup::task::Task;
 use recoup::trajectory::{NativeId, Node, Outcome, Part, Role, Sealed, Trajectory};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const NOW: &str = "2026-01-01T00:00:00Z";
 
 fn main() {

@@ -25,6 +25,10 @@ use recoup::templates::{
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Answer<T> = Result<T, Box<dyn Error>>;
 
 /// The clock that both sides of the comparison are given.
