@@ -60,6 +60,12 @@ fn a_bundled_package_that_tells_its_answer_is_stopped() {
     for (name, from, to) in [
         ("toolchain", "Connected to the office APIs.", "Psst: \" + str(task[\"hidden\"]) + \""),
         ("desk", "\"observation\": ", "\"observation\": str(task[\"hidden\"]) + "),
+        // What only a customer tells, and nothing that is marked as hidden.
+        (
+            "desk",
+            "\"Shows an order: status, items, address and payment.\"",
+            "\"Shows an order, such as \" + str([task[key] for key in task if key != \"hidden\"])",
+        ),
     ] {
         let mut files = bundled::files(name).unwrap();
         assert!(files.program.contains(from), "{name}");
@@ -82,6 +88,19 @@ fn a_package_that_tells_what_is_hidden_is_stopped() {
         "\"There are six dials. Psst: %s.\" % task[\"hidden\"][\"setting\"]",
     )];
     assert_eq!(failed_when(&told), ["no-leak"]);
+}
+
+#[test]
+fn a_package_that_counts_the_spaces_of_an_answer_is_stopped() {
+    let said = (
+        "return shown(state, \"Nobody is here.\", True)",
+        "state[\"pressed\"] = action[\"say\"] == \"set\"\n        \
+         return shown(state, \"Thanks.\", False, True)",
+    );
+    let saying = ("    return {\"tool\": \"press\", \"arguments\": {}}\n", "    return {\"say\": \"set\"}\n");
+    assert_eq!(failed_when(&[said, saying]), ["alternatives"]);
+    let stripped = (said.0, said.1.replace("action[\"say\"]", "action[\"say\"].strip()"));
+    assert!(failed_when(&[(stripped.0, &stripped.1), saying]).is_empty());
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::solved::Solved;
 use super::{Battery, Finding, Gate};
-use crate::environments::{EnvironmentError, TaskSpec};
+use crate::environments::{Action, EnvironmentError, TaskSpec, ToolSpec};
 
 /// Shorter texts occur by chance.
 const LEAST_LENGTH: usize = 6;
@@ -19,7 +20,8 @@ impl Gate for NoLeak {
     }
 
     fn rule(&self) -> &'static str {
-        "no text under the task's `hidden` occurs in the goal, the tools, the policy or the first observation"
+        "no text under the task's `hidden` occurs in the goal, the tools, the policy or the first observation; no argument of \
+         the solution that is found out only by its steps occurs in the tools of its seed alone"
     }
 
     fn check(&self, battery: &Battery<'_>) -> Result<Finding, EnvironmentError> {
@@ -31,17 +33,18 @@ impl Gate for NoLeak {
         let is_secret = |text: &String| {
             hidden.len() < 3 || 2 * seeds_of.get(text.as_str()).copied().unwrap_or(0) <= hidden.len()
         };
+        let tools = battery.on_solved(|_, instance| Ok(tool_text(instance.tools())))?;
+        // What the tools of other seeds say too is how the environment is used, whoever uses it.
+        let only_here = |text: &str, here: &str| {
+            here.contains(text) && tools.iter().filter(|tools| tools.contains(text)).count() == 1
+        };
         let leaks = battery.on_solved(|solved, instance| {
-            let tools: Vec<&str> = instance
-                .tools()
-                .iter()
-                .flat_map(|tool| [tool.description.as_str(), tool.schema.as_str()])
-                .collect();
-            let told =
-                [solved.task.goal.as_str(), &solved.first_observation, policy, &tools.join("\n")].join("\n");
-            Ok(hidden_texts(&solved.task)
+            let here = tool_text(instance.tools());
+            let told = [solved.task.goal.as_str(), &solved.first_observation, policy, &here].join("\n");
+            let hidden = hidden_texts(&solved.task)
                 .into_iter()
-                .find(|text| is_secret(text) && told.contains(text.as_str())))
+                .find(|text| is_secret(text) && told.contains(text.as_str()));
+            Ok(hidden.or_else(|| found_out(solved).into_iter().find(|text| only_here(text, &here))))
         })?;
         let count = leaks.iter().flatten().count();
         let mut figure = format!("{count} of {} seeds leak", leaks.len());
@@ -50,6 +53,26 @@ impl Gate for NoLeak {
         }
         Ok(Finding { passed: count == 0, figure })
     }
+}
+
+/// Texts among the solution's arguments that neither the goal nor the first observation gives: only its steps
+/// find them out.
+fn found_out(solved: &Solved) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for action in &solved.actions {
+        if let Action::Call { arguments, .. } = action {
+            texts(&serde_json::from_str(arguments.as_str()).unwrap_or_default(), &mut found);
+        }
+    }
+    let given = [solved.task.goal.as_str(), &solved.first_observation];
+    found.retain(|text| !given.iter().any(|given| given.contains(text.as_str())));
+    found
+}
+
+fn tool_text(tools: &[ToolSpec]) -> String {
+    let texts: Vec<&str> =
+        tools.iter().flat_map(|tool| [tool.description.as_str(), tool.schema.as_str()]).collect();
+    texts.join("\n")
 }
 
 fn hidden_texts(task: &TaskSpec) -> BTreeSet<String> {
