@@ -199,7 +199,8 @@ fn nothing_that_an_environment_says_reaches_the_terminal_as_a_control() {
 #[test]
 fn an_export_never_overwrites() {
     let bench = Bench::new();
-    let export = ["env", "export", "shop", "--to", "verifiers", "--out", "out", "--seeds", "3"];
+    write_dials(&bench, "dials", |program| program);
+    let export = ["env", "export", "dials", "--trust", "--to", "verifiers", "--out", "out", "--seeds", "3"];
     let done = bench.json(&[&export[..], &["--json"]].concat(), 0);
     assert_eq!((&done["tasks"], &done["files"]), (&3.into(), &done["new"]));
     let readme = bench.write("out/README.md", "mine");
@@ -211,18 +212,20 @@ fn an_export_never_overwrites() {
     assert_eq!(std::fs::read_to_string(readme).unwrap(), "mine");
 }
 
+/// The smallest package that is admitted, changed.
+fn write_dials(bench: &Bench, folder: &str, change: impl Fn(String) -> String) {
+    let fixture =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../recoup/tests/fixtures/environments/dials");
+    let read = |name: &str| std::fs::read_to_string(fixture.join(name)).unwrap();
+    bench.write(&format!("{folder}/environment.toml"), read("environment.toml"));
+    bench.write(&format!("{folder}/environment.star"), change(read("environment.star")));
+}
+
 #[test]
 fn a_folder_is_checked_and_exported_only_when_admitted() {
     let bench = Bench::new();
-    let fixture =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../recoup/tests/fixtures/environments/dials");
-    let program = std::fs::read_to_string(fixture.join("environment.star")).unwrap();
-    for (folder, program) in [("good", program.clone()), ("paid", program.replace("else 0.0,", "else 0.1,"))]
-    {
-        let manifest = std::fs::read(fixture.join("environment.toml")).unwrap();
-        bench.write(&format!("{folder}/environment.toml"), manifest);
-        bench.write(&format!("{folder}/environment.star"), program);
-    }
+    write_dials(&bench, "good", |program| program);
+    write_dials(&bench, "paid", |program| program.replace("else 0.0,", "else 0.1,"));
     let seeds = ["--seeds", "60", "--cheater-seeds", "60", "--trust", "--json"];
     assert_eq!(bench.json(&[&["env", "check", "good"][..], &seeds].concat(), 0)["admitted"], true);
     let refused = bench.json(&[&["env", "check", "paid"][..], &seeds].concat(), 1);

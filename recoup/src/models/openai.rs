@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use self::completion::Completion;
-use self::dialect::{Dialect, Spare};
+use self::dialect::{Dialect, Scoring, Spare};
 use super::answer::{self, Endpoint};
 use super::http::{ANSWER_MAX, Client, JSON, Received, Sending};
-use super::{ChatModel, ChatReply, ChatRequest, ModelError, ModelIdentity, Secret};
+use super::{ChatModel, ChatReply, ChatRequest, Logprobs, ModelError, ModelIdentity, Secret};
 
 /// A model behind chat completions.
 pub struct OpenAiModel {

@@ -3,9 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::json::Json;
 use crate::models::answer;
-use crate::models::{ChatReply, Finish, Logprobs, ModelCall, ModelError, TokenLogprob, Usage};
+use crate::models::{ChatReply, Finish, ModelCall, ModelError, TokenLogprob, Usage};
 
 #[derive(Deserialize)]
 pub(super) struct Completion {
@@ -18,7 +17,7 @@ pub(super) struct Completion {
     #[serde(default)]
     error: Option<Value>,
     #[serde(default)]
-    prompt_logprobs: Option<Vec<Option<Map<String, Value>>>>,
+    pub(super) prompt_logprobs: Option<Vec<Option<Map<String, Value>>>>,
 }
 
 #[derive(Deserialize)]

@@ -1,9 +1,10 @@
 //! What a server takes of a request, and what it is asked for without where it refuses something.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::models::{ChatMessage, ChatReply, ChatRequest, ModelCall, ModelError, ReplySchema};
+use crate::json::Json;
+use crate::models::{ChatMessage, ChatReply, ChatRequest, Logprobs, ModelCall, ModelError, ReplySchema};
 
 /// What a server takes, as far as is known. A request is written by what is known when it leaves, and a refusal
 /// is read by what that request said: many are under way at once.
