@@ -27,7 +27,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 $(wildcard $(HO
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null && echo $$python && exit; done; echo python3)
 FUZZ_SECONDS ?= 3600
 
-.PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers trainers \
+.PHONY: test lint deny docs golden golden-templates schemas examples test-peers test-models test-trainers peers trainers \
 	bench bench-import bench-environments bench-models bench-templates bench-main-job bench-hindsight bench-hindsight-peer bench-programs \
 	bench-proxy soak fuzz fuzz-formats setup
 
@@ -106,7 +106,11 @@ test-peers: $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEE
 	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS_VERIFIERS)/bin/python -m pytest -q peers/test_verifiers.py
 	RECOUP_BIN=$(CURDIR)/target/debug/recoup $(PEERS_PROXY)/bin/python -m pytest -q peers/test_proxy.py
 
-# What `test-trainers` needs: gigabytes, and minutes of waiting for the network.
+# What other people's programs need, mostly waiting for the network.
+peers: $(GOLDEN_TEMPLATES)/ready $(PEERS)/ready $(PEERS_OPENENV)/ready $(PEERS_VERIFIERS)/ready $(PEERS_PROXY)/ready \
+	$(PEERS_MODELS)/ready trainers
+
+# What `test-trainers` needs: gigabytes.
 trainers: $(PEERS_TRAINERS)/ready $(PEERS_LLAMAFACTORY)/ready $(PEERS_AXOLOTL)/ready
 
 # Rows in chat templates of transformers, and TRL's trainers on them, two steps each on a tiny random model; the data code
