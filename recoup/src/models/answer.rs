@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::http::Received;
-use super::{ModelError, Secret, authority};
+use super::{ModelError, Secret, Usage, authority};
 use crate::visible::visible_line;
 
 /// Characters of a provider's complaint that are shown.
@@ -56,6 +56,16 @@ pub(super) fn refused(host: &str, status: u16, body: &[u8]) -> ModelError {
 /// A count of tokens; `None` where it is missing or no count at all.
 pub(super) fn count(usage: &Value, key: &str) -> Option<u64> {
     usage.get(key).and_then(Value::as_u64)
+}
+
+/// What an answer took, as both of OpenAI's APIs count it, in members of other names; `None` where a count is missing.
+pub(super) fn usage(usage: &Value, prompt: &str, completion: &str) -> Option<Usage> {
+    let details = usage.get(format!("{prompt}_details"));
+    Some(Usage {
+        prompt: count(usage, prompt)?,
+        cached_prompt: details.and_then(|details| count(details, "cached_tokens")).unwrap_or(0),
+        completion: count(usage, completion)?,
+    })
 }
 
 /// The error that stands where the answer should be, as some routers send it under status 200.

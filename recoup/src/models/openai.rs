@@ -35,9 +35,7 @@ impl OpenAiModel {
         let dialect = Dialect { new_limit: endpoint.host == "api.openai.com", ..Dialect::default() };
         Self { identity, endpoint, client, dialect: Mutex::new(dialect) }
     }
-}
 
-impl OpenAiModel {
     /// The body of a request.
     pub(super) fn body(&self, request: &ChatRequest) -> Value {
         self.dialect().body(&self.identity.model, request)

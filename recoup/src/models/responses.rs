@@ -10,7 +10,7 @@ use super::http::Client;
 use super::openai::sending;
 use super::{
     ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelCall, ModelError, ModelIdentity, Role,
-    Secret, Usage,
+    Secret,
 };
 
 /// A model behind the responses API. Nothing is stored there.
@@ -189,16 +189,8 @@ impl Response {
             };
         }
         reply.reasoning = Some(reasoning).filter(|text| !text.is_empty());
-        reply.usage = self.usage.as_ref().and_then(|usage| {
-            Some(Usage {
-                prompt: answer::count(usage, "input_tokens")?,
-                cached_prompt: usage
-                    .get("input_tokens_details")
-                    .and_then(|details| answer::count(details, "cached_tokens"))
-                    .unwrap_or(0),
-                completion: answer::count(usage, "output_tokens")?,
-            })
-        });
+        reply.usage =
+            self.usage.as_ref().and_then(|usage| answer::usage(usage, "input_tokens", "output_tokens"));
         Ok(reply)
     }
 }

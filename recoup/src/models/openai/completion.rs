@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::models::answer;
-use crate::models::{ChatReply, Finish, ModelCall, ModelError, TokenLogprob, Usage};
+use crate::models::{ChatReply, Finish, ModelCall, ModelError, TokenLogprob};
 
 #[derive(Deserialize)]
 pub(super) struct Completion {
@@ -91,16 +91,8 @@ impl Completion {
                 other => other.to_string(),
             },
         });
-        let usage = self.usage.as_ref().and_then(|usage| {
-            Some(Usage {
-                prompt: answer::count(usage, "prompt_tokens")?,
-                cached_prompt: usage
-                    .get("prompt_tokens_details")
-                    .and_then(|details| answer::count(details, "cached_tokens"))
-                    .unwrap_or(0),
-                completion: answer::count(usage, "completion_tokens")?,
-            })
-        });
+        let usage =
+            self.usage.as_ref().and_then(|usage| answer::usage(usage, "prompt_tokens", "completion_tokens"));
         Ok(ChatReply {
             text,
             reasoning: said.reasoning_content.or(said.reasoning).filter(|text| !text.is_empty()),

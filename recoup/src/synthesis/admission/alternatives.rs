@@ -29,8 +29,8 @@ impl Gate for Alternatives {
         let counted = battery.on_solved(|solved, instance| {
             let (accepted, total) = reordered(solved, instance)?;
             let once = [detour(solved, instance)?, reformatted(solved, instance)?];
-            let counted = once.iter().flatten();
-            Ok((accepted + counted.clone().filter(|passed| **passed).count(), total + counted.count()))
+            let passed = once.iter().filter(|passed| **passed == Some(true)).count();
+            Ok((accepted + passed, total + once.iter().flatten().count()))
         })?;
         let (accepted, total) = total(&counted);
         let rate = percent(accepted, total);

@@ -26,26 +26,28 @@ impl Gate for NoLeak {
 
     fn check(&self, battery: &Battery<'_>) -> Result<Finding, EnvironmentError> {
         let policy = battery.environment.identity().policy.as_deref().unwrap_or_default();
-        let hidden = battery.on_solved(|solved, _| Ok(hidden_texts(&solved.task)))?;
+        let tools = battery.on_solved(|_, instance| Ok(tool_text(instance.tools())))?;
+        let solved = battery.solved()?;
+        let hidden: Vec<_> = solved.iter().map(|solved| hidden_texts(&solved.task)).collect();
         let mut seeds_of: BTreeMap<&str, usize> = BTreeMap::new();
         hidden.iter().flatten().for_each(|text| *seeds_of.entry(text).or_default() += 1);
         // What most seeds hide is a word of the environment, not the secret of one.
-        let is_secret = |text: &String| {
-            hidden.len() < 3 || 2 * seeds_of.get(text.as_str()).copied().unwrap_or(0) <= hidden.len()
-        };
-        let tools = battery.on_solved(|_, instance| Ok(tool_text(instance.tools())))?;
+        let is_secret =
+            |text: &str| hidden.len() < 3 || 2 * seeds_of.get(text).copied().unwrap_or(0) <= hidden.len();
         // What the tools of other seeds say too is how the environment is used, whoever uses it.
         let only_here = |text: &str, here: &str| {
             here.contains(text) && tools.iter().filter(|tools| tools.contains(text)).count() == 1
         };
-        let leaks = battery.on_solved(|solved, instance| {
-            let here = tool_text(instance.tools());
-            let told = [solved.task.goal.as_str(), &solved.first_observation, policy, &here].join("\n");
-            let hidden = hidden_texts(&solved.task)
-                .into_iter()
-                .find(|text| is_secret(text) && told.contains(text.as_str()));
-            Ok(hidden.or_else(|| found_out(solved).into_iter().find(|text| only_here(text, &here))))
-        })?;
+        let leaks: Vec<Option<String>> = solved
+            .iter()
+            .zip(&hidden)
+            .zip(&tools)
+            .map(|((solved, hidden), here)| {
+                let told = [solved.task.goal.as_str(), &solved.first_observation, policy, here].join("\n");
+                let told = hidden.iter().find(|text| is_secret(text) && told.contains(text.as_str()));
+                told.cloned().or_else(|| found_out(solved).into_iter().find(|text| only_here(text, here)))
+            })
+            .collect();
         let count = leaks.iter().flatten().count();
         let mut figure = format!("{count} of {} seeds leak", leaks.len());
         if let Some(first) = leaks.iter().flatten().next() {
