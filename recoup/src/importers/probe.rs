@@ -222,6 +222,13 @@ mod tests {
     }
 
     #[test]
+    fn a_backslash_may_be_the_last_byte() {
+        assert_eq!(probe("[\"a\": \"b\\").shape, Shape::Array);
+        assert_eq!(probe("{\"a\": \"b\\").shape, Shape::Object);
+        assert_eq!(probe("\"\\").shape, Shape::Text);
+    }
+
+    #[test]
     fn a_bad_element_does_not_make_an_array_lines() {
         let probe = probe(r#"[{"a": 1}, {"a": [2}, {"a": 3}]"#);
         assert_eq!(probe.shape, Shape::Array);

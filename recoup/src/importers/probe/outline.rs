@@ -247,7 +247,7 @@ impl<'a> Scanner<'a> {
             let byte = match byte {
                 b'"' => break,
                 b'\\' => {
-                    let escaped = self.peek().unwrap_or(b'\\');
+                    let Some(escaped) = self.peek() else { break };
                     self.at += 1;
                     if escaped == b'n' { b'\n' } else { escaped }
                 }
