@@ -59,7 +59,7 @@ pub fn import(
 ) -> Result<Imported, PipelineError> {
     let mut imported = Imported { problems, ..Imported::default() };
     reporter.stage("import", Some(sources.len() as u64));
-    let mut sink = store.import(config.now)?;
+    let mut sink = store.import(config.now)?.threads(config.threads);
     let mut together = Vec::new();
     for source in sources {
         read(source, config.importers, &mut sink, &mut imported, &mut together)?;

@@ -49,7 +49,6 @@ pub(super) fn apply(
         blob: next_id(connection, "blob")?,
         node: next_id(connection, "node")?,
     };
-    put_packs(connection, plan.packer.finish()?, ids.pack)?;
     put_blobs(connection, plan, &ids)?;
     insert(connection, "node", &["parent", "hash", "blob"], &plan.nodes, |row, new| {
         row.set(new.parent.map_or(0, |parent| ids.node(parent)))?;
@@ -60,10 +59,23 @@ pub(super) fn apply(
     for (hash, blob) in &plan.media {
         media.execute((hash.0, ids.blob(Ref::New(*blob))))?;
     }
+    let mut superseding = Vec::new();
     for (waiting, (fate, run)) in batch.iter().zip(&plan.runs) {
         if let (Fate::New { base, ordinal, latest, .. }, Some(run)) = (*fate, run) {
-            put_run(connection, &ids, &waiting.sealed, run, (base, ordinal, latest), now)?;
+            superseding.extend(put_run(
+                connection,
+                &ids,
+                &waiting.sealed,
+                run,
+                (base, ordinal, latest),
+                now,
+            )?);
         }
+    }
+    // After the rows: where another thread compresses, it does the rest meanwhile.
+    put_packs(connection, plan.packer.finish()?, ids.pack)?;
+    for (older, newer) in superseding {
+        carry_labels(connection, older, newer)?;
     }
     Ok(plan.begun.iter().flatten().map(|node| ids.node(*node)).collect())
 }
@@ -139,6 +151,9 @@ fn put_blobs(connection: &Connection, plan: &Plan, ids: &Ids) -> rusqlite::Resul
     Ok(())
 }
 
+/// A run that is superseded, and the one that does it.
+type Superseding = (i64, (i64, TrajectoryId));
+
 fn put_run(
     connection: &Connection,
     ids: &Ids,
@@ -146,7 +161,7 @@ fn put_run(
     run: &NewRun,
     (base, ordinal, latest): (TrajectoryKey, u64, bool),
     now: &str,
-) -> Result<(), StoreError> {
+) -> Result<Option<Superseding>, StoreError> {
     let head = &sealed.head;
     let superseded = if latest { supersede(connection, base, ordinal)? } else { None };
     let seq = next_id(connection, "trajectory")?;
@@ -206,10 +221,7 @@ fn put_run(
     for label in &sealed.labels {
         verdicts::put(connection, seq, &join::verdict(head.id, label.clone(), now))?;
     }
-    if let Some(older) = superseded {
-        carry_labels(connection, older, (seq, head.id))?;
-    }
-    Ok(())
+    Ok(superseded.map(|older| (older, (seq, head.id))))
 }
 
 /// Makes room for a newest revision and returns the one that was it.

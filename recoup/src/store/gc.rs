@@ -98,7 +98,7 @@ fn partial_packs(connection: &Connection) -> Result<Vec<i64>, StoreError> {
 
 /// Moves what is alive in some packs to new ones and deletes them.
 fn rewrite(connection: &Connection, packs: &[i64]) -> Result<u64, StoreError> {
-    let mut packer = Packer::new()?;
+    let mut packer = Packer::new(1)?;
     let mut moved = Vec::new();
     let first = next_id(connection, "pack")?;
     for pack in packs {

@@ -46,6 +46,7 @@ pub struct Import<'a> {
     bytes: usize,
     unplanned: usize,
     last_uri: Option<String>,
+    threads: usize,
     summary: ImportSummary,
 }
 
@@ -66,6 +67,7 @@ impl Store {
             bytes: 0,
             unplanned: 0,
             last_uri: None,
+            threads: 1,
             summary: ImportSummary::default(),
         })
     }
@@ -90,6 +92,13 @@ impl Sink for Import<'_> {
 }
 
 impl Import<'_> {
+    /// With more than one thread, packs are compressed beside the thread that plans and writes.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
     /// What has been committed so far.
     pub fn summary(&self) -> &ImportSummary {
         &self.summary
@@ -153,7 +162,7 @@ impl Import<'_> {
         let version = data_version(&reading)?;
         let mut plan = match self.plan.take() {
             Some(plan) if plan.data_version == version => plan,
-            _ => anew(version, &mut self.waiting)?,
+            _ => anew(version, self.threads, &mut self.waiting)?,
         };
         let whole = plan.extend(&reading, &mut self.waiting)?;
         reading.finish()?;
@@ -168,7 +177,7 @@ impl Import<'_> {
             let transaction = self.store.write()?;
             let version = data_version(&transaction)?;
             if version != plan.data_version {
-                plan = anew(version, &mut self.waiting)?;
+                plan = anew(version, self.threads, &mut self.waiting)?;
                 plan.extend(&transaction, &mut self.waiting)?;
                 late = self.late_labels(&plan)?;
             }
@@ -241,11 +250,11 @@ impl Import<'_> {
 
 /// A plan for nothing yet. Another process may have dropped what had no run yet, so nothing counts as
 /// written.
-fn anew(version: i64, batch: &mut [Waiting]) -> Result<Plan, StoreError> {
+fn anew(version: i64, threads: usize, batch: &mut [Waiting]) -> Result<Plan, StoreError> {
     for waiting in batch.iter_mut() {
         waiting.written.clear();
     }
-    Plan::new(version)
+    Plan::new(version, threads)
 }
 
 #[cfg(test)]

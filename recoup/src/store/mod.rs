@@ -17,6 +17,7 @@ mod access;
 mod apply;
 mod batches;
 mod components;
+mod compressor;
 mod error;
 mod facets;
 mod fingerprint;

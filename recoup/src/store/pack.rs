@@ -10,11 +10,10 @@ use std::rc::Rc;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::StoreError;
+use super::compressor::{Aside, Compressed, Compressor};
 
 /// Most bytes of several strings in one frame, before compression.
 pub(super) const PACK_BYTES: usize = 256 << 10;
-/// zstd level: the fastest that still halves text several times over.
-const LEVEL: i32 = 1;
 /// Largest frame that is opened; a greater length in the file is damage.
 const RAW_MAX: usize = 1 << 31;
 /// Opened frames that are kept: runs are read in import order, so a few are enough.
@@ -32,6 +31,7 @@ pub(super) enum Kind {
 }
 
 /// A compressed pack, ready to be stored.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
     pub(super) raw_len: usize,
@@ -48,25 +48,28 @@ pub(super) struct Place {
 
 /// Fills packs, one open pack a kind.
 pub(super) struct Packer {
-    compressor: zstd::bulk::Compressor<'static>,
+    compressor: Compressor,
+    /// Where full packs are compressed on another thread: from the first one on.
+    aside: Option<Aside>,
+    threads: usize,
     frames: Vec<Frame>,
     bytes: usize,
     open: [Option<(usize, Vec<u8>)>; 3],
     /// Buffers that serve again: large ones are dear to make.
     spare: Vec<Vec<u8>>,
-    compressed: Vec<u8>,
 }
 
 impl Packer {
-    pub(super) fn new() -> Result<Self, StoreError> {
-        let compressor = zstd::bulk::Compressor::new(LEVEL).map_err(compression)?;
+    /// With several `threads`, one of them compresses.
+    pub(super) fn new(threads: usize) -> Result<Self, StoreError> {
         Ok(Self {
-            compressor,
+            compressor: Compressor::new().map_err(compression)?,
+            aside: None,
+            threads,
             frames: Vec::new(),
             bytes: 0,
             open: [None, None, None],
             spare: Vec::new(),
-            compressed: Vec::new(),
         })
     }
 
@@ -75,13 +78,14 @@ impl Packer {
         self.bytes += bytes.len();
         if bytes.len() > PACK_BYTES {
             let pack = self.reserve(kind);
-            self.close(pack, bytes)?;
+            let data = self.compressor.compress(bytes).map_err(compression)?;
+            self.compressor.shrink();
+            self.fill(pack, bytes.len(), data);
             return Ok(Place { pack, offset: 0, len: bytes.len() });
         }
         let fits = |raw: &Vec<u8>| raw.len() + bytes.len() <= PACK_BYTES;
         if let Some((pack, raw)) = self.open[kind as usize].take_if(|(_, raw)| !fits(raw)) {
-            self.close(pack, &raw)?;
-            self.spare.push(raw);
+            self.close(pack, raw)?;
         }
         let (pack, raw) = if let Some(open) = self.open[kind as usize].take() {
             open
@@ -105,8 +109,11 @@ impl Packer {
     pub(super) fn finish(&mut self) -> Result<&[Frame], StoreError> {
         for kind in 0..self.open.len() {
             if let Some((pack, raw)) = self.open[kind].take() {
-                self.close(pack, &raw)?;
+                self.close(pack, raw)?;
             }
+        }
+        while let Some(done) = self.aside.as_mut().map_or(Ok(None), Aside::next).map_err(compression)? {
+            self.take_back(done)?;
         }
         Ok(&self.frames)
     }
@@ -116,18 +123,30 @@ impl Packer {
         self.frames.len() - 1
     }
 
-    fn close(&mut self, pack: usize, raw: &[u8]) -> Result<(), StoreError> {
-        self.compressed.clear();
-        self.compressed.reserve(zstd::zstd_safe::compress_bound(raw.len()));
-        self.compressor.compress_to_buffer(raw, &mut self.compressed).map_err(compression)?;
-        let frame = &mut self.frames[pack];
-        frame.raw_len = raw.len();
-        // Exactly its bytes, for a batch of them waits until the commit.
-        frame.data = self.compressed.as_slice().to_vec();
-        if raw.len() > PACK_BYTES {
-            self.compressed = Vec::new();
+    fn close(&mut self, pack: usize, raw: Vec<u8>) -> Result<(), StoreError> {
+        if self.aside.is_none() && self.threads > 1 {
+            self.aside = Some(Aside::new().map_err(compression)?);
+        }
+        let Some(aside) = &mut self.aside else {
+            let data = self.compressor.compress(&raw);
+            return self.take_back(Compressed { pack, raw, data });
+        };
+        aside.send(pack, raw).map_err(compression)?;
+        while let Some(done) = self.aside.as_mut().and_then(Aside::ready) {
+            self.take_back(done)?;
         }
         Ok(())
+    }
+
+    fn take_back(&mut self, done: Compressed) -> Result<(), StoreError> {
+        self.fill(done.pack, done.raw.len(), done.data.map_err(compression)?);
+        self.spare.push(done.raw);
+        Ok(())
+    }
+
+    fn fill(&mut self, pack: usize, raw_len: usize, data: Vec<u8>) {
+        let frame = &mut self.frames[pack];
+        (frame.raw_len, frame.data) = (raw_len, data);
     }
 }
 
@@ -206,15 +225,20 @@ mod tests {
         let texts: Vec<Vec<u8>> =
             (0..2000_usize).map(|i| format!("message {i} ").repeat(i % 60).into_bytes()).collect();
         let large = vec![b'x'; PACK_BYTES + 1];
-        let mut packer = Packer::new().unwrap();
-        let mut places = Vec::new();
-        for (i, text) in texts.iter().enumerate() {
-            places.push((packer.push(Kind::Bodies, text).unwrap(), text));
-            if i == 1000 {
-                places.push((packer.push(Kind::Bodies, &large).unwrap(), &large));
+        let packed = |threads| {
+            let mut packer = Packer::new(threads).unwrap();
+            let mut places = Vec::new();
+            for (i, text) in texts.iter().enumerate() {
+                places.push((packer.push(Kind::Bodies, text).unwrap(), text));
+                if i == 1000 {
+                    places.push((packer.push(Kind::Bodies, &large).unwrap(), &large));
+                }
             }
-        }
-        let frames = packer.finish().unwrap();
+            packer.finish().unwrap();
+            (packer.frames, places)
+        };
+        let (frames, places) = packed(1);
+        assert_eq!((&frames, &places), (&packed(2).0, &packed(2).1), "whatever the thread count");
         assert!(frames.len() > 2);
         for (place, text) in places {
             let frame = &frames[place.pack];
@@ -227,7 +251,7 @@ mod tests {
     #[test]
     fn a_damaged_frame_is_an_error() {
         assert!(open(b"not a frame", 11).is_err());
-        let mut packer = Packer::new().unwrap();
+        let mut packer = Packer::new(1).unwrap();
         packer.push(Kind::Bodies, b"hello").unwrap();
         let frames = packer.finish().unwrap();
         assert!(open(&frames[0].data, 4).is_err());

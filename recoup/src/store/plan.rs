@@ -95,10 +95,10 @@ pub(super) fn data_version(connection: &Connection) -> rusqlite::Result<i64> {
 
 impl Plan {
     /// A plan for nothing yet, on the state of the database as it is.
-    pub(super) fn new(data_version: i64) -> Result<Self, StoreError> {
+    pub(super) fn new(data_version: i64, threads: usize) -> Result<Self, StoreError> {
         Ok(Self {
             data_version,
-            packer: Packer::new()?,
+            packer: Packer::new(threads)?,
             blobs: Vec::new(),
             nodes: Vec::new(),
             media: Vec::new(),
