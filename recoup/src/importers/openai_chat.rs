@@ -16,6 +16,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
+use self::tools::LastTools;
 pub(super) use self::tools::{tool, tools};
 use super::dialect::{Dialect, push_messages};
 use super::histories::import_log;
@@ -56,7 +57,8 @@ impl Importer for OpenAiChat {
         }
         let layout = probe.layout_or_list(is_conversation);
         let scoring = &source.options().scoring;
-        slice::each(source, layout, sink, |record, sink| read(record, scoring, sink))
+        let offered = LastTools::default();
+        slice::each(source, layout, sink, |record, sink| read(record, &offered, scoring, sink))
     }
 }
 
@@ -111,7 +113,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Row<'a> {
     }
 }
 
-fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
+fn read(record: &RawRecord, offered: &LastTools, scoring: &Scoring, sink: &mut dyn Sink) -> Result<(), Stop> {
     let mut run = Trajectory::new(FORMAT, Task::from_goal(""));
     let mut losses = BTreeSet::new();
     let Row { messages, mut rest } = if record.bytes.starts_with(b"[") {
@@ -124,7 +126,7 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
     } else {
         push_messages(messages.ok_or_else(|| missing("messages"))?, &mut run, &mut losses)?;
         for key in ["tools", "functions"] {
-            take_tools(&mut rest, key, &mut run, &mut losses);
+            offered.take(&mut rest, key, &mut run, &mut losses);
         }
         row::settle(&mut run, rest, scoring)
     };
@@ -135,10 +137,7 @@ fn read(record: &RawRecord, scoring: &Scoring, sink: &mut dyn Sink) -> Result<()
 
 /// Takes tool definitions out of a row; what is not a list of them stays there.
 pub(super) fn take_tools(row: &mut Object<'_>, key: &str, run: &mut Trajectory, losses: &mut BTreeSet<Loss>) {
-    if let Some(found) = row.get(key).and_then(|raw| tools(raw, &run.source.format, losses)) {
-        row.take(key);
-        run.tools.extend(found);
-    }
+    LastTools::default().take(row, key, run, losses);
 }
 
 /// Hands a run's losses on.

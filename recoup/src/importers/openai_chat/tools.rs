@@ -2,16 +2,58 @@
 //! them.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::value::RawValue;
 
 use crate::importers::object::Object;
 use crate::importers::value::{elements, is_object, text};
-use crate::trajectory::Tool;
+use crate::trajectory::{Tool, Trajectory};
 use crate::warning::Loss;
 
 /// Names of the schema of a tool's arguments.
 const SCHEMAS: [&str; 4] = ["parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"];
+
+/// The list of tools that was read last. The runs of a harness offer the same one again and again.
+#[derive(Default)]
+pub(super) struct LastTools(Mutex<Option<Known>>);
+
+struct Known {
+    raw: Box<RawValue>,
+    tools: Vec<Tool>,
+    losses: BTreeSet<Loss>,
+}
+
+impl LastTools {
+    /// Takes tool definitions out of a row; what is not a list of them stays there.
+    pub(super) fn take(
+        &self,
+        row: &mut Object<'_>,
+        key: &str,
+        run: &mut Trajectory,
+        losses: &mut BTreeSet<Loss>,
+    ) {
+        if let Some(found) = row.get(key).and_then(|raw| self.read(raw, &run.source.format, losses)) {
+            row.take(key);
+            run.tools.extend(found);
+        }
+    }
+
+    /// As [`tools`] reads them.
+    fn read(&self, raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Vec<Tool>> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = last.as_ref().filter(|known| known.raw.get() == raw.get()) {
+            losses.extend(known.losses.iter().cloned());
+            return Some(known.tools.clone());
+        }
+        let mut lost = BTreeSet::new();
+        let read = tools(raw, format, &mut lost);
+        losses.extend(lost.iter().cloned());
+        let tools = read?;
+        *last = Some(Known { raw: raw.to_owned(), tools: tools.clone(), losses: lost });
+        Some(tools)
+    }
+}
 
 /// Reads a list of definitions, or a JSON string that holds one. `None` where it is something else;
 /// members that a [`Tool`] has no place for are losses.
@@ -53,7 +95,10 @@ pub(in crate::importers) fn tool(raw: &RawValue, format: &str, losses: &mut BTre
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::tools;
+    use super::{LastTools, tools};
+    use crate::importers::object::Object;
+    use crate::task::Task;
+    use crate::trajectory::Trajectory;
 
     fn names(text: &str) -> Option<Vec<String>> {
         let raw = serde_json::from_str(text).unwrap();
@@ -68,5 +113,24 @@ mod tests {
         assert_eq!(names(&serde_json::to_string(nested).unwrap()), Some(vec!["a".to_owned()]));
         assert_eq!(names(r#""use the tools wisely""#), None);
         assert_eq!(names(r#"[{"type":"web_search"}]"#), None);
+    }
+
+    #[test]
+    fn a_list_that_comes_again_is_the_same_and_another_is_not() {
+        let last = LastTools::default();
+        let read = |text: &str| {
+            let mut row: Object<'_> = serde_json::from_str(text).unwrap();
+            let mut run = Trajectory::new("test", Task::from_goal("goal"));
+            let mut losses = BTreeSet::new();
+            last.take(&mut row, "tools", &mut run, &mut losses);
+            (run.tools, losses, row.has("tools"))
+        };
+        let offered = r#"{"tools":[{"name":"b","input_schema":{},"strict":true}]}"#;
+        let first = read(offered);
+        assert_eq!((first.0[0].name.as_str(), first.1.len(), first.2), ("b", 1, false));
+        assert_eq!(read(offered), first);
+        assert_eq!(read(r#"{"tools":["shell"]}"#), (Vec::new(), BTreeSet::new(), true));
+        assert_eq!(read(r#"{"tools":[{"name":"c"}]}"#).0[0].name, "c");
+        assert_eq!(read(offered), first);
     }
 }
