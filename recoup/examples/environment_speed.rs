@@ -192,8 +192,7 @@ fn fork(name: &str) -> Value {
 
 /// A worker starts in a folder of its own.
 fn worker(recoup: &str) -> ChildCommand {
-    let program = std::path::absolute(recoup).unwrap().into();
-    ChildCommand { program, arguments: vec!["env-worker".into()], variables: Vec::new() }
+    ChildCommand::worker(std::path::absolute(recoup).unwrap(), false)
 }
 
 fn spawn(name: &str, recoup: &str) -> Value {

@@ -21,17 +21,9 @@ pub(super) const TRUST_HINT: &str = "read that program first, then `--trust` run
 fn opening(trust: bool) -> Result<Opening, Failure> {
     let program =
         std::env::current_exe().map_err(|error| Failure::machine("cannot find this program", &error))?;
-    let mut arguments = vec!["env-worker".into()];
-    if trust {
-        arguments.push("--trust".into());
-    }
     let inherited =
         ALLOWED_VARIABLES.iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
-    Ok(Opening {
-        worker: ChildCommand { program: program.into(), arguments, variables: Vec::new() },
-        variables: inherited.collect(),
-        trust,
-    })
+    Ok(Opening { worker: ChildCommand::worker(program, trust), variables: inherited.collect(), trust })
 }
 
 /// The environment of that name.

@@ -1,6 +1,5 @@
 //! Workers: packages in a process of their own, which has shut itself in.
 
-use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
@@ -12,8 +11,7 @@ use recoup::environments::{Action, Environment, Fault, bundled};
 use crate::broken::{first_error, folders, told};
 
 fn worker() -> ChildCommand {
-    let program = OsString::from(env!("CARGO_BIN_EXE_recoup"));
-    ChildCommand { program, arguments: vec!["env-worker".into()], variables: Vec::new() }
+    ChildCommand::worker(env!("CARGO_BIN_EXE_recoup"), false)
 }
 
 #[test]

@@ -37,6 +37,19 @@ pub struct ChildCommand {
     pub variables: Vec<(OsString, OsString)>,
 }
 
+impl ChildCommand {
+    /// How recoup, or a program that takes its `env-worker`, is started as a worker.
+    pub fn worker(program: impl Into<OsString>, trust: bool) -> Self {
+        let trust = trust.then(|| "--trust".into());
+        Self {
+            program: program.into(),
+            arguments: std::iter::once("env-worker".into()).chain(trust).collect(),
+            // Half of a worker's start was the zeroing of huge pages that it never uses.
+            variables: vec![("MIMALLOC_ALLOW_THP".into(), "0".into())],
+        }
+    }
+}
+
 /// What is kept of a child's standard error, in bytes.
 const TAIL_BYTES: usize = 4 << 10;
 /// What a pipe that is ready takes without blocking (`PIPE_BUF`).
@@ -123,11 +136,11 @@ impl Child {
 
     fn send(&mut self, line: &str, timeout: Duration) -> Result<(), EnvironmentError> {
         // JSON has line breaks between tokens only, where a space says the same.
-        let line: Vec<u8> = line
-            .bytes()
-            .map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte })
-            .chain([b'\n'])
-            .collect();
+        let mut line = line.as_bytes().to_vec();
+        if memchr::memchr2(b'\n', b'\r', &line).is_some() {
+            line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+        }
+        line.push(b'\n');
         let mut waits = Waits::new(timeout);
         let mut rest = &line[..];
         while !rest.is_empty() {
