@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recoup::artifact::{Artifact, Body, Provenance};
-use recoup::deduplication::Contamination;
+use recoup::deduplication::Listed;
 use recoup::importers::{ImportOptions, Scoring};
 use recoup::pipeline::{ContentSettings, Deduplicate, LeftOut, Selection};
 use recoup::views::ViewSettings;
@@ -139,16 +139,7 @@ impl Settings {
         }
         leave_out.sort();
         leave_out.dedup();
-        let mut contaminated = Contamination::default();
-        for path in self.selection.contaminated.iter().chain(&flags.contaminated) {
-            let shown = path.display();
-            let bytes = std::fs::read(path)
-                .map_err(|error| Failure::user(format!("cannot read `{shown}`: {error}")))?;
-            contaminated.add(&bytes).map_err(|error| {
-                Failure::user(format!("`{shown}` is no list of contaminated tasks: {error}"))
-                    .hint("write an id or a text a line, or JSON objects with `id` and texts")
-            })?;
-        }
+        let contaminated = listed(self.selection.contaminated.iter().chain(&flags.contaminated))?;
         let deduplicate = match flags.deduplicate.or(self.selection.deduplicate) {
             Some(DeduplicateChoice::Near) => Deduplicate::Near,
             Some(DeduplicateChoice::Exact) | None => Deduplicate::Exact,
@@ -188,6 +179,23 @@ impl ViewArgs {
             labels: self.labels.over(&file.labels),
         }
     }
+}
+
+/// Reads lists of texts and ids.
+pub(crate) fn listed<'a, const WORDS: usize>(
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<Listed<WORDS>, Failure> {
+    let mut listed = Listed::default();
+    for path in paths {
+        let shown = path.display();
+        let bytes =
+            std::fs::read(path).map_err(|error| Failure::user(format!("cannot read `{shown}`: {error}")))?;
+        listed.add(&bytes).map_err(|error| {
+            Failure::user(format!("`{shown}` is no list of tasks: {error}"))
+                .hint("write an id or a text a line, or JSON objects with `id` and texts")
+        })?;
+    }
+    Ok(listed)
 }
 
 fn read_file(named: Option<&Path>) -> Result<File, Failure> {

@@ -139,4 +139,7 @@ pub(crate) struct CheckArgs {
     /// Tools that the environment's must be like: a JSON list of definitions
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
+    /// Tasks that no text of the environment may repeat: a text a line, or JSON lines with texts
+    #[arg(long, value_name = "FILE")]
+    pub held_out: Vec<PathBuf>,
 }

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
+use recoup::environments::bundled;
 use serde_json::Value;
 
 use crate::bench::Bench;
@@ -219,6 +220,37 @@ fn write_dials(bench: &Bench, folder: &str, change: impl Fn(String) -> String) {
     let read = |name: &str| std::fs::read_to_string(fixture.join(name)).unwrap();
     bench.write(&format!("{folder}/environment.toml"), read("environment.toml"));
     bench.write(&format!("{folder}/environment.star"), change(read("environment.star")));
+}
+
+#[test]
+fn no_environment_may_repeat_a_held_out_task() {
+    let bench = Bench::new();
+    let check = [
+        "env",
+        "check",
+        "quest",
+        "--gate",
+        "no-leak",
+        "--seeds",
+        "6",
+        "--held-out",
+        "held-out.txt",
+        "--json",
+    ];
+    bench.write("held-out.txt", "A question of another world, which nobody in these rooms was ever asked.\n");
+    let figure =
+        |json: &serde_json::Value| json["gates"][0]["figure"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(figure(&bench.json(&check, 0)), "0 of 6 seeds leak");
+    let task = bundled::open("quest").unwrap().unwrap().generate(0, 1).unwrap();
+    bench.write("held-out.txt", &task.goal.replace('\n', " "));
+    let said = figure(&bench.json(&check, 1));
+    assert!(said.contains(" of 6 seeds leak, such as \""), "{said}");
+    bench.write("held-out.txt", "");
+    let said = bench.json(&check, 2);
+    assert_eq!(
+        said["error"]["message"], "`held-out.txt` is no list of tasks: it names no id and no text",
+        "{said}"
+    );
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! A run is contaminated where its task, the last segment of its task's key or its own id is listed, or
 //! where thirteen words in a row of it stand in a listed text (what GPT-3's authors compared; fewer words
-//! where the text has fewer, but then all of a message).
+//! where the text has fewer, but then all of a message). Of an environment that is made to train in, eight
+//! words are enough ([`HeldOut`]).
 
 use std::collections::HashSet;
 
@@ -12,16 +13,20 @@ use super::shingles::{Window, words};
 use crate::id::Hash;
 use crate::trajectory::{Part, Trajectory};
 
-/// Words in a row that tell a text.
-const WORDS: usize = 13;
 /// Fields of a JSON line that hold an id.
 const ID_FIELDS: [&str; 5] = ["id", "task_id", "instance_id", "question_id", "question_ID"];
 /// Fields that hold no text of the benchmark.
 const OTHER_FIELDS: [&str; 4] = ["split", "licence", "license", "source"];
 
-/// Ids and texts that count as contaminated.
+/// What runs must not repeat.
+pub type Contamination = Listed<13>;
+
+/// What the tasks of an environment must not repeat.
+pub type HeldOut = Listed<8>;
+
+/// Listed ids and texts; `WORDS` in a row tell a text.
 #[derive(Clone, Debug, Default)]
-pub struct Contamination {
+pub struct Listed<const WORDS: usize> {
     // Only asked for membership, so their order is never seen.
     ids: HashSet<String>,
     grams: HashSet<u64>,
@@ -52,13 +57,13 @@ pub enum ContaminationError {
 }
 
 /// Equal lists, in the same order.
-impl PartialEq for Contamination {
+impl<const WORDS: usize> PartialEq for Listed<WORDS> {
     fn eq(&self, other: &Self) -> bool {
         self.hashes == other.hashes
     }
 }
 
-impl Contamination {
+impl<const WORDS: usize> Listed<WORDS> {
     /// Adds a list: JSON lines, each an object (`id`, `task_id`, `instance_id` or `question_id` and any
     /// other strings as texts) or a string; or plain lines, each an id where it has no space, else a text.
     ///
@@ -126,8 +131,9 @@ impl Contamination {
         })
     }
 
-    fn has(&self, text: &str) -> bool {
-        let (grams, whole) = grams(text);
+    /// Whether words of a listed text stand in this one.
+    pub fn has(&self, text: &str) -> bool {
+        let (grams, whole) = grams::<WORDS>(text);
         whole.is_some_and(|whole| self.short.contains(&whole))
             || grams.iter().any(|gram| self.grams.contains(gram))
     }
@@ -172,14 +178,14 @@ impl Contamination {
     }
 
     fn text(&mut self, text: &str) {
-        let (grams, whole) = grams(text);
+        let (grams, whole) = grams::<WORDS>(text);
         self.grams.extend(grams);
         self.short.extend(whole);
     }
 }
 
 /// The grams of a text, or what stands for all of a text that is too short for one.
-fn grams(text: &str) -> (Vec<u64>, Option<u64>) {
+fn grams<const WORDS: usize>(text: &str) -> (Vec<u64>, Option<u64>) {
     let mut window = Window::<WORDS>::default();
     let mut grams = Vec::new();
     words(text).for_each(|word| window.push(word, &mut grams));
@@ -190,7 +196,7 @@ fn grams(text: &str) -> (Vec<u64>, Option<u64>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Contamination, ContaminationError};
+    use super::{Contamination, ContaminationError, HeldOut};
     use crate::task::Task;
     use crate::trajectory::{Node, Part, Role, Trajectory};
 
@@ -226,6 +232,14 @@ mod tests {
         assert_eq!(reason("t", "What is the capital of France?"), None, "a short text within another");
         let twelve = QUESTION.split(' ').take(12).collect::<Vec<_>>().join(" ");
         assert_eq!(reason("t", &twelve), None);
+    }
+
+    #[test]
+    fn of_held_out_tasks_eight_words_tell() {
+        let mut held_out = HeldOut::default();
+        held_out.add(QUESTION.as_bytes()).unwrap();
+        assert!(held_out.has("To Milan, which is six hundred kilometers away, drives nobody."));
+        assert!(!held_out.has("To Milan, which is six hundred miles away."));
     }
 
     #[test]

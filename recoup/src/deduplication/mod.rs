@@ -6,7 +6,8 @@
 //!
 //! A run keeps a [`Sketch`] of its sets, a few hundred bytes made once by MinHash, from which
 //! [`near_pairs`] finds alike runs by locality-sensitive hashing, without comparing each with each.
-//! [`Contamination`] lists the ids and texts of benchmarks that nothing may be learned from.
+//! [`Contamination`] lists the ids and texts of benchmarks that nothing may be learned from, [`HeldOut`] those
+//! that no environment may train on.
 
 mod clusters;
 mod contamination;
@@ -14,6 +15,6 @@ mod shingles;
 mod sketch;
 
 pub use self::clusters::{NearIndex, first_of_cluster, near_pairs};
-pub use self::contamination::{Contamination, ContaminationError};
+pub use self::contamination::{Contamination, ContaminationError, HeldOut, Listed};
 pub use self::shingles::Shingles;
 pub use self::sketch::{SIMILARITY_MIN, Sketch};

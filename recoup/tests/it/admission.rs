@@ -2,6 +2,7 @@
 //!
 //! A faulty package is the good one with a few words changed, so that nothing else can be the reason.
 
+use recoup::deduplication::HeldOut;
 use recoup::environments::package::{Package, PackageFiles};
 use recoup::environments::{Environment, ToolSpec, bundled};
 use recoup::synthesis::admission::{Admission, AdmissionConfig, admit};
@@ -133,6 +134,33 @@ fn a_package_that_knows_one_way_only_is_stopped() {
          success = right and state[\"pressed\"] and turned == sorted(turned)",
     )];
     assert_eq!(failed_when(&strict), ["alternatives"]);
+}
+
+#[test]
+fn a_package_that_accepts_one_path_of_several_as_short_is_stopped() {
+    // How many dials are turned shows in which order: no two neighbors are independent.
+    let counting = (
+        "\"Dial %s shows %d.\" % (arguments[\"dial\"], arguments[\"to\"])",
+        "\"%d dials are turned.\" % len([name for name in DIALS if state[\"dials\"][name] != 0])",
+    );
+    assert!(failed_when(&[counting]).is_empty());
+    let strict = (
+        "    success = right and state[\"pressed\"]",
+        "    turned = [one[\"action\"][\"arguments\"][\"dial\"] for one in transcript if one[\"action\"].get(\"tool\") == \"turn\"]\n    \
+         success = right and state[\"pressed\"] and turned == sorted(turned)",
+    );
+    assert_eq!(failed_when(&[counting, strict]), ["alternatives"]);
+}
+
+#[test]
+fn a_package_that_repeats_a_held_out_task_is_stopped() {
+    let with = |text: &str| {
+        let mut held_out = HeldOut::default();
+        held_out.add(text.as_bytes()).unwrap();
+        failed(&battery(&dials(), &AdmissionConfig { held_out, ..config() }))
+    };
+    assert_eq!(with("Now set the dials as card 3 says and press the button, please."), ["no-leak"]);
+    assert_eq!(with("Set the clocks as card 3 says and press the bell, please."), Vec::<&str>::new());
 }
 
 #[test]

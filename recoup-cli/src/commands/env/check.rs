@@ -11,7 +11,7 @@ use crate::Ended;
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::printer::{Look, Printer};
-use crate::settings::Settings;
+use crate::settings::{Settings, listed};
 
 /// Runs the admission battery. The exit code is 1 where a gate fails.
 pub(crate) fn check(flags: &CheckArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
@@ -20,6 +20,7 @@ pub(crate) fn check(flags: &CheckArgs, settings: &Settings, printer: Printer) ->
         seeds: flags.seeds,
         cheater_seeds: flags.cheater_seeds,
         target: flags.target.as_deref().map(target).transpose()?,
+        held_out: listed(&flags.held_out)?,
         gates: flags.gates.clone(),
         threads: settings.threads,
     };
@@ -29,7 +30,8 @@ pub(crate) fn check(flags: &CheckArgs, settings: &Settings, printer: Printer) ->
     let passed = admission.gates.iter().all(|gate| gate.passed);
     let ended = if passed { Ended::Done } else { Ended::Partly };
     if printer.is_json() {
-        let flags = (config.seeds, config.cheater_seeds, &config.gates, &flags.target);
+        let held_out = config.held_out.hashes();
+        let flags = (config.seeds, config.cheater_seeds, &config.gates, &flags.target, held_out);
         printer.json(&environment::answer(&*opened, &flags, admission));
         return Ok(ended);
     }

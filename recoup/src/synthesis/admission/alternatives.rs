@@ -1,17 +1,20 @@
 //! Other ways to the goal are as good as the teacher's.
 //!
-//! Three kinds are tried: neighboring calls that show the same in either order are swapped, calls that only
-//! read are put in before the teacher goes on from where it stands then, and what is said stands between other
-//! white space. (A call's arguments are compared in their canonical form; no way to write them makes a
+//! Four kinds are tried: neighboring calls that show the same in either order are swapped; a call is made later or
+//! earlier by several steps, where the same state is reached, which is another path as short; calls that only read
+//! are put in before the teacher goes on from where it stands then; and what is said stands between other white
+//! space. (A call's arguments are compared in their canonical form; no way to write them makes a
 //! difference.)
 
 use super::solved::Solved;
 use super::{Battery, Finding, Gate, percent, play, total};
-use crate::environments::{Action, EnvironmentError, Exchange, Instance, rand};
+use crate::environments::{Action, EnvironmentError, Exchange, Instance, State, Step, rand};
 use crate::json::Json;
 
 /// Lowest share of alternatives that score 1.0, in percent.
 const ACCEPTED_MIN: f64 = 95.0;
+/// Other paths that are tried of a solution.
+const PATHS: u64 = 8;
 
 pub(super) struct Alternatives;
 
@@ -21,13 +24,13 @@ impl Gate for Alternatives {
     }
 
     fn rule(&self) -> &'static str {
-        "solutions with independent calls reordered, with needless looks, and with answers in other white space, score 1.0 \
-         on at least 95 %"
+        "solutions with independent calls reordered, on other paths as short to the same state, with needless looks, and with \
+         answers in other white space, score 1.0 on at least 95 %"
     }
 
     fn check(&self, battery: &Battery<'_>) -> Result<Finding, EnvironmentError> {
         let counted = battery.on_solved(|solved, instance| {
-            let (accepted, total) = reordered(solved, instance)?;
+            let (accepted, total) = total(&[reordered(solved, instance)?, other_paths(solved, instance)?]);
             let once = [detour(solved, instance)?, reformatted(solved, instance)?];
             let passed = once.iter().filter(|passed| **passed == Some(true)).count();
             Ok((accepted + passed, total + once.iter().flatten().count()))
@@ -61,6 +64,42 @@ fn reordered(solved: &Solved, instance: &mut dyn Instance) -> Result<(usize, usi
         }
     }
     Ok((accepted, total))
+}
+
+/// Accepted and all paths as short as the solution: a call is made at another time, and the same state is reached
+/// without an error that the solution does not meet.
+fn other_paths(solved: &Solved, instance: &mut dyn Instance) -> Result<(usize, usize), EnvironmentError> {
+    let (mut accepted, mut all) = (0, 0);
+    // Words have their place, as above.
+    if solved.actions.iter().any(|action| matches!(action, Action::Say(_))) {
+        return Ok((0, 0));
+    }
+    // What was done in another order may stand in another order.
+    let sorted = |state: &State| Json::from_foreign(state.as_str());
+    let Some(end) = solved.end().map(sorted) else { return Ok((0, 0)) };
+    let errors = |steps: &[Step]| steps.iter().filter(|step| step.is_error).count();
+    let count = solved.actions.len() as u64;
+    for attempt in 0..PATHS.min(count.saturating_sub(2)) {
+        let draw = |what: u64| rand(solved.task.seed, "other path", PATHS * what + attempt, count) as usize;
+        let (from, to) = (draw(0), draw(1));
+        // Neighbors are swapped above.
+        if from.abs_diff(to) < 2 {
+            continue;
+        }
+        let mut actions = solved.actions.clone();
+        let moved = actions.remove(from);
+        actions.insert(to, moved);
+        if actions == solved.actions {
+            continue;
+        }
+        let played = play(instance, &actions)?;
+        let is_path = played.steps.len() == solved.steps.len()
+            && errors(&played.steps) <= errors(&solved.steps)
+            && sorted(&played.state) == end;
+        all += usize::from(is_path);
+        accepted += usize::from(is_path && played.score.score >= 1.0);
+    }
+    Ok((accepted, all))
 }
 
 /// Whether the teacher still succeeds after some looks around; `None` where there is nothing to look with, or

@@ -19,6 +19,7 @@ mod solved;
 use serde::Serialize;
 
 use self::solved::Solved;
+use crate::deduplication::HeldOut;
 use crate::environments::{
     Environment, EnvironmentError, Exchange, Instance, Score, State, Step, TaskSpec, ToolSpec,
 };
@@ -34,6 +35,8 @@ pub struct AdmissionConfig {
     pub cheater_seeds: u64,
     /// Tools of the target that the environment stands in for, where it stands in for one.
     pub target: Option<Vec<ToolSpec>>,
+    /// Texts of the tasks that the student will be measured on.
+    pub held_out: HeldOut,
     /// Names of the gates to run, of [`gate_names`]; all where empty. Only all of them admit.
     pub gates: Vec<String>,
     /// Threads to play on.
@@ -42,7 +45,14 @@ pub struct AdmissionConfig {
 
 impl Default for AdmissionConfig {
     fn default() -> Self {
-        Self { seeds: 200, cheater_seeds: 1000, target: None, gates: Vec::new(), threads: 1 }
+        Self {
+            seeds: 200,
+            cheater_seeds: 1000,
+            target: None,
+            held_out: HeldOut::default(),
+            gates: Vec::new(),
+            threads: 1,
+        }
     }
 }
 

@@ -20,8 +20,9 @@ impl Gate for NoLeak {
     }
 
     fn rule(&self) -> &'static str {
-        "no text under the task's `hidden` occurs in the goal, the tools, the policy or the first observation; no argument of \
-         the solution that is found out only by its steps occurs in the tools of its seed alone"
+        "no text under the task's `hidden` occurs in the goal, the tools, the policy or the first observation, nor do eight \
+         words in a row of a held-out task; no argument of the solution that is found out only by its steps occurs in the \
+         tools of its seed alone"
     }
 
     fn check(&self, battery: &Battery<'_>) -> Result<Finding, EnvironmentError> {
@@ -38,14 +39,18 @@ impl Gate for NoLeak {
         let only_here = |text: &str, here: &str| {
             here.contains(text) && tools.iter().filter(|tools| tools.contains(text)).count() == 1
         };
+        let held_out = &battery.config.held_out;
         let leaks: Vec<Option<String>> = solved
             .iter()
             .zip(&hidden)
             .zip(&tools)
             .map(|((solved, hidden), here)| {
-                let told = [solved.task.goal.as_str(), &solved.first_observation, policy, here].join("\n");
-                let told = hidden.iter().find(|text| is_secret(text) && told.contains(text.as_str()));
-                told.cloned().or_else(|| found_out(solved).into_iter().find(|text| only_here(text, here)))
+                let told = [solved.task.goal.as_str(), &solved.first_observation, policy, here];
+                let repeated = told.iter().find(|text| held_out.has(text)).map(|text| beginning(text));
+                let told = told.join("\n");
+                let hidden = hidden.iter().find(|text| is_secret(text) && told.contains(text.as_str()));
+                let found_out = || found_out(solved).into_iter().find(|text| only_here(text, here));
+                repeated.or_else(|| hidden.cloned()).or_else(found_out)
             })
             .collect();
         let count = leaks.iter().flatten().count();
@@ -53,8 +58,16 @@ impl Gate for NoLeak {
         if let Some(first) = leaks.iter().flatten().next() {
             let _ = write!(figure, ", such as {first:?}");
         }
+        if held_out.is_empty() {
+            figure.push_str("; no held-out tasks were named");
+        }
         Ok(Finding { passed: count == 0, figure })
     }
+}
+
+/// What is shown of a text that repeats a held-out task.
+fn beginning(text: &str) -> String {
+    text.chars().take(80).collect()
 }
 
 /// Texts among the solution's arguments that neither the goal nor the first observation gives: only its steps
