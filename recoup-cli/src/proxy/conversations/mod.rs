@@ -9,127 +9,26 @@
 //! Nothing of a message is kept here but its fingerprint.
 
 mod conversation;
+mod histories;
 mod index;
+mod journaled;
+mod place;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use recoup::importers::recoup_proxy::Api;
-use tokio::sync::watch;
 
-use self::conversation::{Conversation, Said, Wait};
+use self::conversation::{Conversation, Said};
+use self::histories::{histories, histories_from, mark, opening, opening_in, root};
 use self::index::Index;
+pub(super) use self::place::{Asking, ConversationId, Durable, Given, Place, Restored, Shown};
 use super::fingerprint::Fingerprint;
 
 /// Conversations under one fingerprint that are looked at.
 const CANDIDATES_MAX: usize = 64;
-
-/// A conversation of this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct ConversationId(pub u64);
-
-/// A message of the history that a request brings.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shown {
-    /// `None` where it says nothing of its own.
-    pub fingerprint: Option<Fingerprint>,
-    /// Whether a model said it.
-    pub answer: bool,
-    /// Whether no other conversation would hold it by chance.
-    pub particular: bool,
-}
-
-/// What says whose request it is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asking<'a> {
-    pub api: Api,
-    /// Keyed hash of the client's key.
-    pub scope: Fingerprint,
-    /// Whether the task that the request names, or else asks for, is held out of training, where it says one.
-    pub held_out: Option<bool>,
-    /// The session that the client names.
-    pub session: Option<&'a str>,
-    /// Whether the client says that it asks again.
-    pub again: bool,
-    /// The upstream's id of the answer that the request goes on from.
-    pub previous: Option<&'a str>,
-    /// Milliseconds since the process began.
-    pub now: u64,
-}
-
-/// A request, as a journal holds it.
-pub(super) struct Restored<'a> {
-    pub name: &'a str,
-    pub api: Api,
-    pub scope: Fingerprint,
-    pub session: Option<&'a str>,
-    pub request: u32,
-    pub parent: Option<u32>,
-    /// Number of its first new message.
-    pub first: u32,
-    /// How many conversations began like this one before it.
-    pub ordinal: u64,
-}
-
-/// What was answered to a request.
-pub(super) struct Given<'a> {
-    /// The request's last message.
-    pub last: Option<u32>,
-    /// Number of the first message, where a journal says it; else it is the next one.
-    pub first: Option<u32>,
-    pub alternatives: &'a [Vec<Shown>],
-    /// The upstream's id of it.
-    pub id: Option<&'a str>,
-    pub scope: Fingerprint,
-    /// Milliseconds since the process began.
-    pub now: u64,
-}
-
-/// Where a request was put.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub id: ConversationId,
-    /// The conversation's name in the log.
-    pub name: Arc<str>,
-    /// Which request of the conversation, from 0.
-    pub request: u32,
-    /// The message it goes on from.
-    pub parent: Option<u32>,
-    /// Messages at the start of the history that are known.
-    pub known: usize,
-    /// Number of the first message that is new.
-    pub first: u32,
-    /// Turns of the agent before this one on its branch.
-    pub turn: u32,
-    /// What the coins are tossed with where the client names neither task nor session: the first history's
-    /// fingerprint, the same under any key.
-    pub told: Fingerprint,
-    /// How many conversations began like this one before it.
-    pub ordinal: u64,
-    /// Whether the request names a known answer to go on from.
-    pub resumes: bool,
-    /// What must be on the disk before this request is forwarded.
-    pub waits: Vec<watch::Receiver<Durable>>,
-    /// Whether the tools are others than at the request before.
-    pub tools_changed: bool,
-}
-
-/// How far a turn has come on its way to the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Durable {
-    /// It is not there yet.
-    #[default]
-    NotYet,
-    /// It is there.
-    Yes,
-    /// It is in the log, and nobody knows whether on the disk.
-    Failed,
-    /// It is not in the log.
-    Unwritten,
-}
 
 /// All of them.
 #[derive(Default)]
@@ -393,102 +292,6 @@ impl Conversations {
         *conversation.held_out.get_or_insert_with(decide)
     }
 
-    /// Adds a request that a journal holds, by the numbers it has there.
-    pub(super) fn restore(&mut self, begun: &Restored<'_>, shown: &[Shown]) -> ConversationId {
-        let asking = Asking {
-            api: begun.api,
-            scope: begun.scope,
-            held_out: None,
-            session: begun.session,
-            again: false,
-            previous: None,
-            now: 0,
-        };
-        let root = root(begun.scope, begun.api, begun.session);
-        let known = self.by_log_name.get(begun.name).copied();
-        let id = if let Some(id) = known {
-            id
-        } else {
-            let opening = opening(histories(&asking, shown).last().copied().unwrap_or(Fingerprint(0)));
-            let before = self.begun.get(&opening).copied().unwrap_or(0);
-            let id = self.begin(&asking, shown);
-            // It may be among those that the project holds.
-            self.begun.insert(opening, before.max(begun.ordinal + 1));
-            let name: Arc<str> = begun.name.into();
-            self.by_log_name.insert(Arc::clone(&name), id);
-            if let Some(conversation) = self.by_id.get_mut(&id) {
-                conversation.ordinal = begun.ordinal;
-                let own = std::mem::replace(&mut conversation.name, name);
-                if *own != *begun.name {
-                    self.by_log_name.remove(&own);
-                }
-            }
-            id
-        };
-        let Some(conversation) = self.by_id.get_mut(&id) else { return id };
-        conversation.requests = conversation.requests.max(begun.request.saturating_add(1));
-        // What hangs under a message that the log does not hold is under no history either.
-        if begun.parent.is_some_and(|parent| conversation.message(parent).is_none()) {
-            return id;
-        }
-        let before = begun.parent.and_then(|parent| conversation.message(parent));
-        let mut history = before.map_or(root, |before| before.history);
-        let mut last = begun.parent;
-        for (number, message) in (begun.first..u32::MAX).zip(shown) {
-            history = history.then(message.fingerprint);
-            let said = Said { parent: last, history, answer: message.answer, given: false };
-            if !self.index.put(id, conversation, number, &said) {
-                break;
-            }
-            last = Some(number);
-        }
-        id
-    }
-
-    /// Keeps what makes the turn of a request durable. The answer's messages begin at `first`.
-    pub(super) fn wait(&mut self, id: ConversationId, first: u32, state: watch::Receiver<Durable>) {
-        if let Some(conversation) = self.by_id.get_mut(&id) {
-            let keep = |wait: &Wait| matches!(*wait.state.borrow(), Durable::NotYet | Durable::Unwritten);
-            conversation.waits.retain(keep);
-            let messages = first..conversation.messages.len() as u32;
-            conversation.waits.push(Wait { state, messages });
-        }
-    }
-
-    /// Takes answers back that the log does not hold. Returns whether there were any.
-    fn take_back(&mut self, id: ConversationId) -> bool {
-        let Some(conversation) = self.by_id.get_mut(&id) else { return false };
-        let is_lost = |wait: &mut Wait| *wait.state.borrow() == Durable::Unwritten;
-        let lost: Vec<Wait> = conversation.waits.extract_if(.., is_lost).collect();
-        for wait in &lost {
-            self.take_out(id, wait.messages.clone());
-        }
-        !lost.is_empty()
-    }
-
-    fn take_out(&mut self, id: ConversationId, numbers: Range<u32>) {
-        let Some(conversation) = self.by_id.get_mut(&id) else { return };
-        for number in numbers {
-            let slot = conversation.messages.get_mut(number as usize).and_then(Option::take);
-            let Some(message) = slot else { continue };
-            self.index.take(id, number, message.history);
-        }
-    }
-
-    /// Takes a request's messages back: the log does not hold them, so nothing may hang under them.
-    pub(super) fn withdraw(&mut self, place: &Place, last: Option<u32>) {
-        let Some(conversation) = self.by_id.get_mut(&place.id) else { return };
-        // The next request says its tools again.
-        conversation.tools = None;
-        conversation.said_tools = false;
-        let Some(last) = last.filter(|last| *last >= place.first) else { return };
-        let parent = place.parent.and_then(|parent| conversation.messages.get_mut(parent as usize));
-        if let Some(Some(parent)) = parent {
-            parent.followed = false;
-        }
-        self.take_out(place.id, place.first..last.saturating_add(1));
-    }
-
     /// Adds the answer to a request. Returns the number of the answer's first message.
     pub(super) fn answer(&mut self, id: ConversationId, given: &Given<'_>) -> u32 {
         let Some(conversation) = self.by_id.get_mut(&id) else { return 0 };
@@ -580,40 +383,4 @@ impl Conversations {
         }
         true
     }
-}
-
-/// How a conversation began, as the names of those without a session say it.
-fn opening(origin: Fingerprint) -> u64 {
-    (origin.0 >> 80) as u64
-}
-
-/// What the name of a conversation without a session says of how it began.
-fn opening_in(name: &str) -> Option<u64> {
-    let (hex, rest) = name.split_once('-')?;
-    let is_ours =
-        hex.len() == 12 && rest.split_once('-').is_some_and(|(_, number)| number.parse::<u64>().is_ok());
-    if is_ours { u64::from_str_radix(hex, 16).ok() } else { None }
-}
-
-fn mark(scope: Fingerprint, message: Fingerprint) -> Fingerprint {
-    Fingerprint::of(&[b"particular", &scope.0.to_le_bytes(), &message.0.to_le_bytes()])
-}
-
-fn root(scope: Fingerprint, api: Api, session: Option<&str>) -> Fingerprint {
-    let api = super::api::path(api);
-    Fingerprint::of(&[&scope.0.to_le_bytes(), api.as_bytes(), session.unwrap_or_default().as_bytes()])
-}
-
-/// The fingerprint of the history up to each message.
-fn histories(asking: &Asking<'_>, shown: &[Shown]) -> Vec<Fingerprint> {
-    histories_from(root(asking.scope, asking.api, asking.session), shown)
-}
-
-fn histories_from(mut history: Fingerprint, shown: &[Shown]) -> Vec<Fingerprint> {
-    let mut histories = Vec::with_capacity(shown.len());
-    for message in shown {
-        history = history.then(message.fingerprint);
-        histories.push(history);
-    }
-    histories
 }
