@@ -242,7 +242,7 @@ fn no_environment_may_repeat_a_held_out_task() {
         |json: &serde_json::Value| json["gates"][0]["figure"].as_str().unwrap_or_default().to_owned();
     assert_eq!(figure(&bench.json(&check, 0)), "0 of 6 seeds leak");
     let task = bundled::open("quest").unwrap().unwrap().generate(0, 1).unwrap();
-    bench.write("held-out.txt", &task.goal.replace('\n', " "));
+    bench.write("held-out.txt", task.goal.replace('\n', " "));
     let said = figure(&bench.json(&check, 1));
     assert!(said.contains(" of 6 seeds leak, such as \""), "{said}");
     bench.write("held-out.txt", "");

@@ -144,7 +144,7 @@ fn leading_letters(bytes: u64) -> Option<(u64, usize)> {
     // Below 0x80 a sum with at most 0x80 stays in its byte.
     let at_least = |seven: u64, least: u8| seven + ONES * u64::from(0x80 - least);
     let seven = bytes & !HIGH;
-    let lower = seven | ONES * 0x20;
+    let lower = seven | (ONES * 0x20);
     let letter = at_least(lower, b'a') & !at_least(lower, b'z' + 1);
     let digit = at_least(seven, b'0') & !at_least(seven, b'9' + 1);
     let other = (!(letter | digit) | bytes) & HIGH;

@@ -156,7 +156,7 @@ fn import(format: &dyn Spans, sources: &[&Source], sink: &mut dyn Sink) -> Resul
     let Some(options) = sources.first().map(|source| source.options().clone()) else { return Ok(()) };
     let mut staging = Staging::new()?;
     each_file(sources, sink, |source, sink| find(format, source, &mut staging, sink))?;
-    let mut runs = staging.finish()?;
+    let mut runs = staging.finish();
     let read = |item: Result<RawRecord, Quarantine>, events: &mut Vec<Event>| match item {
         Err(quarantine) => events.push(Event::Quarantine(quarantine)),
         Ok(record) => read_run(format, record, &options.scoring, events),
