@@ -141,7 +141,7 @@ impl<'a> Records<'a> {
             Next::Element => {}
             Next::Close => {
                 self.place = Place::End;
-                return Ok(None);
+                return self.behind_array();
             }
             Next::Cut => {
                 self.place = Place::End;
@@ -161,6 +161,22 @@ impl<'a> Records<'a> {
             return Ok(Some(Err(self.problem_at(start.0, start.1, "truncated", reason))));
         }
         Ok(self.cut(start))
+    }
+
+    /// What stands behind the file's array, which is no part of it.
+    fn behind_array(&mut self) -> io::Result<Option<Item>> {
+        if self.layout != Layout::Elements(&[]) {
+            return Ok(None);
+        }
+        self.cursor.skip(1);
+        self.cursor.skip_space()?;
+        let (start, line) = (self.cursor.offset, self.cursor.line);
+        while self.cursor.fill()? {
+            self.cursor.take_buffered();
+        }
+        let reason = || "the array ends before this".to_owned();
+        let is_more = self.cursor.offset > start;
+        Ok(is_more.then(|| Err(self.problem_at(start, line, "trailing-data", reason()))))
     }
 
     /// The record captured since `start`; `None` where it is only white space.
@@ -277,6 +293,19 @@ mod tests {
         assert_eq!(cut("[{\"a\":1},\n{\"b\":", Layout::Elements(&[])), ["{\"a\":1}", "!truncated line 2"]);
         assert_eq!(cut("[1,", Layout::Elements(&[])), ["1", "!truncated line 1"]);
         assert_eq!(cut("{}", Layout::Elements(&["samples"])), ["!missing-field line 1"]);
+    }
+
+    #[test]
+    fn what_stands_behind_an_array_is_quarantined() {
+        for more in ["]", "\n{\"b\":2}", " more", "[2]"] {
+            let line = 1 + more.matches('\n').count();
+            assert_eq!(
+                cut(&format!("[1]{more}"), Layout::Elements(&[])),
+                ["1".to_owned(), format!("!trailing-data line {line}")]
+            );
+        }
+        assert_eq!(cut("[1] \n", Layout::Elements(&[])), ["1"]);
+        assert_eq!(cut("{\"a\":[1],\"b\":2}", Layout::Elements(&["a"])), ["1"]);
     }
 
     #[test]

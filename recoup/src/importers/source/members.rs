@@ -41,7 +41,8 @@ impl Source {
             }
         };
         if members.archive.has_duplicate_names() {
-            problems.extend(self.add_in_file_order(sources).err());
+            let ended = self.add_in_file_order(sources, problems);
+            problems.extend(ended.err());
             return;
         }
         for name in members.names() {
@@ -54,15 +55,21 @@ impl Source {
 
     /// Every member as it comes in the file. The archive's index knows only the last of several with
     /// one name; the others are `name#2` and so on here.
-    fn add_in_file_order(&self, sources: &mut Vec<Self>) -> Result<(), SourceProblem> {
+    fn add_in_file_order(
+        &self,
+        sources: &mut Vec<Self>,
+        problems: &mut Vec<SourceProblem>,
+    ) -> Result<(), SourceProblem> {
         self.in_file_order(|member, name, count| {
             let uri = match count {
                 1 => format!("{}#{name}", self.uri),
                 count => format!("{}#{name}#{count}", self.uri),
             };
             let packed = member.compressed_size();
-            sources.push(self.unpack_member(member, packed, name, &uri)?);
-            Ok(())
+            match self.unpack_member(member, packed, name, &uri) {
+                Ok(member) => sources.push(member),
+                Err(problem) => problems.push(problem),
+            }
         })
     }
 
@@ -70,11 +77,7 @@ impl Source {
     /// come with that name, itself included.
     fn in_file_order<F>(&self, mut see: F) -> Result<(), SourceProblem>
     where
-        F: FnMut(
-            zip::read::ZipFile<'_, BufReader<Box<dyn ReadSeek>>>,
-            &str,
-            u32,
-        ) -> Result<(), SourceProblem>,
+        F: FnMut(zip::read::ZipFile<'_, BufReader<Box<dyn ReadSeek>>>, &str, u32),
     {
         let problem = |reason: String| SourceProblem {
             uri: self.uri.clone(),
@@ -93,7 +96,7 @@ impl Source {
             }
             let count = seen.entry(name.clone()).or_default();
             *count += 1;
-            see(member, &name, *count)?;
+            see(member, &name, *count);
         }
         Ok(())
     }
@@ -172,7 +175,6 @@ impl Members {
         if self.archive.has_duplicate_names() {
             self.source.in_file_order(|_, name, count| {
                 counts.insert(name.to_owned(), count);
-                Ok(())
             })?;
         }
         Ok(counts.into_iter().filter(|(_, count)| *count > 1).collect())
@@ -206,7 +208,9 @@ mod tests {
     fn members_of_one_name_are_all_read() {
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
         for (name, text) in [("a.json", "1"), ("b.json", "2"), ("c.json", "3")] {
-            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            let stored =
+                zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+            zip.start_file(name, stored).unwrap();
             zip.write_all(text.as_bytes()).unwrap();
         }
         let mut bytes = zip.finish().unwrap().into_inner();
@@ -230,5 +234,14 @@ mod tests {
         let expected = [("a.json", "1"), ("a.json#2", "2"), ("c.json", "3")];
         assert_eq!(members, expected.map(|(name, text)| (name, text.to_owned())));
         assert_eq!(sources.iter().map(Source::name).collect::<Vec<_>>(), ["a.json", "a.json", "c.json"]);
+
+        // One that is damaged costs only itself.
+        let mut bytes = fs::read(&path).unwrap();
+        let second = bytes.windows(7).position(|window| window == b"a.json2").unwrap() + 6;
+        bytes[second] = b'9';
+        fs::write(&path, bytes).unwrap();
+        let (sources, problems) = sources_from_paths(&[path.to_string_lossy().into_owned()], &Arc::default());
+        assert_eq!(sources.iter().map(Source::name).collect::<Vec<_>>(), ["a.json", "c.json"]);
+        assert_eq!(problems.iter().map(|problem| problem.code).collect::<Vec<_>>(), ["bad-archive"]);
     }
 }
