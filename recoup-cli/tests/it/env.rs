@@ -245,6 +245,9 @@ fn no_environment_may_repeat_a_held_out_task() {
     bench.write("held-out.txt", task.goal.replace('\n', " "));
     let said = figure(&bench.json(&check, 1));
     assert!(said.contains(" of 6 seeds leak, such as \""), "{said}");
+    bench.write("held-out.txt", "quest-17\nquest-18\n");
+    let said = bench.json(&check, 2);
+    assert_eq!(said["error"]["message"], "`--held-out` names ids alone, with which nothing can be compared");
     bench.write("held-out.txt", "");
     let said = bench.json(&check, 2);
     assert_eq!(

@@ -104,6 +104,11 @@ impl<const WORDS: usize> Listed<WORDS> {
         self.ids.is_empty() && self.grams.is_empty() && self.short.is_empty()
     }
 
+    /// Whether a text is listed, and not ids alone.
+    pub fn has_texts(&self) -> bool {
+        !self.grams.is_empty() || !self.short.is_empty()
+    }
+
     /// Hashes of the lists, in the order they were added: they decide content.
     pub fn hashes(&self) -> &[String] {
         &self.hashes

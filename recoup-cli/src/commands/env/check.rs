@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use recoup::deduplication::HeldOut;
 use recoup::environments::ToolSpec;
 use recoup::synthesis::admission::{AdmissionConfig, admit};
 use serde_json::Value;
@@ -16,11 +17,16 @@ use crate::settings::{Settings, listed};
 /// Runs the admission battery. The exit code is 1 where a gate fails.
 pub(crate) fn check(flags: &CheckArgs, settings: &Settings, printer: Printer) -> Result<Ended, Failure> {
     let opened = environment::open(&flags.named.package, flags.named.trust)?;
+    let held_out: HeldOut = listed(&flags.held_out)?;
+    if !flags.held_out.is_empty() && !held_out.has_texts() {
+        return Err(Failure::user("`--held-out` names ids alone, with which nothing can be compared")
+            .hint("give the tasks' texts, one a line, or JSON lines that hold them"));
+    }
     let config = AdmissionConfig {
         seeds: flags.seeds,
         cheater_seeds: flags.cheater_seeds,
         target: flags.target.as_deref().map(target).transpose()?,
-        held_out: listed(&flags.held_out)?,
+        held_out,
         gates: flags.gates.clone(),
         threads: settings.threads,
     };

@@ -20,7 +20,7 @@ impl Gate for NoLeak {
     }
 
     fn rule(&self) -> &'static str {
-        "no text under the task's `hidden` occurs in the goal, the tools, the policy or the first observation, nor do eight \
+        "no text under the task's `hidden`, in capitals or not, but what most seeds hide alike, occurs in the goal, the tools, the policy or the first observation, nor do eight \
          words in a row of a held-out task; no argument of the solution that is found out only by its steps occurs in the \
          tools of its seed alone"
     }
@@ -47,8 +47,9 @@ impl Gate for NoLeak {
             .map(|((solved, hidden), here)| {
                 let told = [solved.task.goal.as_str(), &solved.first_observation, policy, here];
                 let repeated = told.iter().find(|text| held_out.has(text)).map(|text| beginning(text));
-                let told = told.join("\n");
-                let hidden = hidden.iter().find(|text| is_secret(text) && told.contains(text.as_str()));
+                let told = told.join("\n").to_lowercase();
+                let hidden =
+                    hidden.iter().find(|text| is_secret(text) && told.contains(&text.to_lowercase()));
                 let found_out = || found_out(solved).into_iter().find(|text| only_here(text, here));
                 repeated.or_else(|| hidden.cloned()).or_else(found_out)
             })
