@@ -181,7 +181,7 @@ fn say(done: &Replaying, printer: Printer) {
 }
 
 fn say_group(group: &Group, printer: Printer) {
-    let Group { arms, differences, tasks, .. } = group;
+    let Group { arms, differences, .. } = group;
     let mut synthetic = false;
     for arm in Arm::ALL {
         let Some(rate) = arms.get(arm.as_str()) else { continue };
@@ -198,10 +198,12 @@ fn say_group(group: &Group, printer: Printer) {
     }
     for (name, difference) in differences {
         printer.line(format_args!(
-            "  {name}: {:+.1} points{}, p = {:.4} after Holm, over {tasks} tasks",
+            "  {name}: {:+.1} points{}, p = {:.4} after Holm, {} pairs of {} tasks",
             difference.points,
             interval(difference.low, difference.high),
             difference.p_holm,
+            difference.pairs,
+            difference.tasks,
         ));
     }
     if !differences.is_empty() {
