@@ -146,10 +146,14 @@ pub(crate) fn runs(count: usize) -> String {
     format!("{count} {}", if count == 1 { "run" } else { "runs" })
 }
 
-/// Writes data; ends the program as a closed pipe asks, without a message.
+/// Writes data; where that is impossible, ends the program: as a closed pipe asks, without a message.
 pub(crate) fn write_out(text: &str) {
     if let Err(error) = io::stdout().lock().write_all(text.as_bytes()) {
-        let code = if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 2 };
+        let is_closed = error.kind() == io::ErrorKind::BrokenPipe;
+        if !is_closed {
+            let _ = writeln!(io::stderr(), "error: cannot write standard output: {error}");
+        }
+        let code = if is_closed { 0 } else { 2 };
         #[expect(clippy::exit, reason = "nobody is left to hand an error to")]
         std::process::exit(code);
     }

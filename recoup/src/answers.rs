@@ -33,7 +33,7 @@ pub struct Formats {
 pub struct Found<'a> {
     /// The file.
     pub uri: &'a str,
-    /// Its format, `not a trace` or `unreadable`.
+    /// Its format, `not a trace`, `beside a trace` (read with another file) or `unreadable`.
     pub format: &'a str,
 }
 

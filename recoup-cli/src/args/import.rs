@@ -4,6 +4,7 @@ use super::values::parse_score;
 use super::values::parse_size;
 use clap::Args;
 use clap::ValueEnum;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,7 +71,7 @@ pub(crate) struct OutcomeArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_record: Option<u64>,
     /// Licence to record for these runs [default: own]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub licence: Option<String>,
 }
 

@@ -12,7 +12,7 @@ use recoup::answers::{Formats, Found};
 use recoup::artifact::Artifact;
 use recoup::importers::mapped::Mapping;
 use recoup::importers::{
-    IMPORTERS, ImportOptions, Importer, Source, SourceProblem, detect_among, wanted_sources,
+    COMPANIONS, IMPORTERS, ImportOptions, Importer, Source, SourceProblem, detect_among, wanted_sources,
 };
 use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig};
 use recoup::store::Store;
@@ -49,8 +49,7 @@ pub(crate) fn import(flags: &ImportArgs, settings: &Settings, printer: Printer) 
         return Ok(explain::explain(&input, printer));
     }
     if flags.dry_run {
-        dry_run(&input, printer);
-        return Ok(Ended::Done);
+        return Ok(dry_run(&input, printer));
     }
     input.require_runs()?;
     let mut store = open_store(flags, settings)?;
@@ -237,13 +236,18 @@ fn outcome_lines(path: &Path, success_at: Option<f64>) -> Result<Vec<OutcomeLine
         .map_err(|reason| Failure::user(format!("`{shown}`: {reason}")).code("bad-outcomes"))
 }
 
-fn dry_run(input: &Input, printer: Printer) {
+fn dry_run(input: &Input, printer: Printer) -> Ended {
     let importers = input.importers();
+    let mut unreadable = input.problems.iter().filter(|problem| !problem.is_skip()).count();
     for source in &input.sources {
         let format = match detect_among(source, &importers) {
             Ok(Some(importer)) => importer.format(),
+            Ok(None) if COMPANIONS.contains(&source.name()) => "beside a trace",
             Ok(None) => "not a trace",
-            Err(_) => "unreadable",
+            Err(_) => {
+                unreadable += 1;
+                "unreadable"
+            }
         };
         if printer.is_json() {
             printer.json(&Found { uri: source.uri(), format });
@@ -254,6 +258,7 @@ fn dry_run(input: &Input, printer: Printer) {
     for problem in &input.problems {
         printer.warn(format_args!("`{}`: {}", problem.uri, problem.reason));
     }
+    if unreadable > 0 { Ended::Partly } else { Ended::Done }
 }
 
 /// The exit code that an import asks for.

@@ -261,3 +261,27 @@ fn a_command_line_that_makes_no_sense_is_said_to_programs_too() {
     let help = bench.output(&["ls", "--help", "--json"]);
     assert_eq!(help.status.code(), Some(0), "{}", bench.render(&help));
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_behind_standard_output_is_said() {
+    let bench = Bench::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = bench.command(&["env", "list"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: cannot write standard output: "), "{said}");
+}
+
+#[test]
+fn a_dry_run_tells_what_is_read_with_a_trace_and_what_cannot_be_read() {
+    let bench = Bench::new();
+    bench.write("runs/report.json", "{\"resolved_ids\": []}");
+    bench.write("runs/README.md", "# Runs\n");
+    let output = bench.output(&["import", "runs", "--dry-run"]);
+    let said = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", bench.render(&output));
+    assert_eq!(said, "not a trace      runs/README.md\nbeside a trace   runs/report.json\n");
+    bench.write("runs/broken.zip", "PK\u{3}\u{4}nothing more");
+    assert_eq!(bench.output(&["import", "runs", "--dry-run"]).status.code(), Some(1));
+}

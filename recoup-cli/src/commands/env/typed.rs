@@ -16,7 +16,8 @@ pub(super) enum Typed {
 }
 
 impl Typed {
-    /// Reads a line: `:command`, `tool name=value …`, `tool {"name": value}`, or words to say.
+    /// Reads a line: `:command`, `tool name=value …`, `tool {"name": value}`, an action as `:expert` shows it, or
+    /// words to say.
     ///
     /// # Errors
     /// In words, where a tool is named and what follows are no arguments.
@@ -30,6 +31,9 @@ impl Typed {
         }
         if let Some(command) = line.strip_prefix(':') {
             return Ok(Self::Command(command.trim().to_owned()));
+        }
+        if let Ok(action) = Action::from_json(line) {
+            return Ok(Self::Act(action));
         }
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
@@ -107,6 +111,7 @@ mod tests {
         assert_eq!(read(r#"put item="a=b" tags=["x", "y"]"#), Ok(put(r#"{"item":"a=b","tags":["x","y"]}"#)));
         assert_eq!(read(r#"put {"count": 2}"#), Ok(put(r#"{"count":2}"#)));
         assert_eq!(read("put"), Ok(put("{}")));
+        assert_eq!(read(r#"{"tool":"put","arguments":{"item":"pear"}}"#), Ok(put(r#"{"item":"pear"}"#)));
         // The environment says what is wrong with a value.
         assert_eq!(read("put item=7 count=two"), Ok(put(r#"{"item":"7","count":"two"}"#)));
     }

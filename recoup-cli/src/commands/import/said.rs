@@ -76,7 +76,11 @@ pub(crate) fn say_problems(imported: &Imported, printer: Printer) {
         printer.note(format_args!("passed over {skipped} links, pipes or devices"));
     }
     if !imported.unrecognized.is_empty() {
-        printer.note(format_args!("passed over {} files that are no traces", imported.unrecognized.len()));
+        let files = match imported.unrecognized.len() {
+            1 => "1 file that is no trace".to_owned(),
+            count => format!("{count} files that are no traces"),
+        };
+        printer.note(format_args!("passed over {files}"));
     }
     if !stored.losses.is_empty() {
         printer.note("not carried over:");
