@@ -15,6 +15,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use self::tools::LastTools;
 pub(super) use self::tools::{tool, tools};
@@ -24,7 +25,7 @@ use super::object::{Object, Text, missing};
 use super::slice::{self, RawRecord, Stop};
 use super::{ImportError, Importer, Outline, Probe, Scoring, Sink, Source, row};
 use crate::task::Task;
-use crate::trajectory::Trajectory;
+use crate::trajectory::{Tool, Trajectory};
 use crate::warning::Loss;
 
 const FORMAT: &str = "openai-chat";
@@ -126,7 +127,9 @@ fn read(record: &RawRecord, offered: &LastTools, scoring: &Scoring, sink: &mut d
     } else {
         push_messages(messages.ok_or_else(|| missing("messages"))?, &mut run, &mut losses)?;
         for key in ["tools", "functions"] {
-            offered.take(&mut rest, key, &mut run, &mut losses);
+            take_tools_with(&mut rest, key, &mut run, &mut losses, |raw, format, losses| {
+                offered.read(raw, format, losses)
+            });
         }
         row::settle(&mut run, rest, scoring)
     };
@@ -137,7 +140,21 @@ fn read(record: &RawRecord, offered: &LastTools, scoring: &Scoring, sink: &mut d
 
 /// Takes tool definitions out of a row; what is not a list of them stays there.
 pub(super) fn take_tools(row: &mut Object<'_>, key: &str, run: &mut Trajectory, losses: &mut BTreeSet<Loss>) {
-    LastTools::default().take(row, key, run, losses);
+    take_tools_with(row, key, run, losses, tools);
+}
+
+/// The same, where the list is read otherwise.
+fn take_tools_with(
+    row: &mut Object<'_>,
+    key: &str,
+    run: &mut Trajectory,
+    losses: &mut BTreeSet<Loss>,
+    read: impl FnOnce(&RawValue, &str, &mut BTreeSet<Loss>) -> Option<Vec<Tool>>,
+) {
+    if let Some(found) = row.get(key).and_then(|raw| read(raw, &run.source.format, losses)) {
+        row.take(key);
+        run.tools.extend(found);
+    }
 }
 
 /// Hands a run's losses on.

@@ -2,13 +2,13 @@
 //! them.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
 
 use crate::importers::object::Object;
 use crate::importers::value::{elements, is_object, text};
-use crate::trajectory::{Tool, Trajectory};
+use crate::trajectory::Tool;
 use crate::warning::Loss;
 
 /// Names of the schema of a tool's arguments.
@@ -25,24 +25,14 @@ struct Known {
 }
 
 impl LastTools {
-    /// Takes tool definitions out of a row; what is not a list of them stays there.
-    pub(super) fn take(
-        &self,
-        row: &mut Object<'_>,
-        key: &str,
-        run: &mut Trajectory,
-        losses: &mut BTreeSet<Loss>,
-    ) {
-        if let Some(found) = row.get(key).and_then(|raw| self.read(raw, &run.source.format, losses)) {
-            row.take(key);
-            run.tools.extend(found);
-        }
-    }
-
     /// As [`tools`] reads them.
-    fn read(&self, raw: &RawValue, format: &str, losses: &mut BTreeSet<Loss>) -> Option<Vec<Tool>> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = last.as_ref().filter(|known| known.raw.get() == raw.get()) {
+    pub(super) fn read(
+        &self,
+        raw: &RawValue,
+        format: &str,
+        losses: &mut BTreeSet<Loss>,
+    ) -> Option<Vec<Tool>> {
+        if let Some(known) = self.lock().as_ref().filter(|known| known.raw.get() == raw.get()) {
             losses.extend(known.losses.iter().cloned());
             return Some(known.tools.clone());
         }
@@ -50,8 +40,13 @@ impl LastTools {
         let read = tools(raw, format, &mut lost);
         losses.extend(lost.iter().cloned());
         let tools = read?;
-        *last = Some(Known { raw: raw.to_owned(), tools: tools.clone(), losses: lost });
+        *self.lock() = Some(Known { raw: raw.to_owned(), tools: tools.clone(), losses: lost });
         Some(tools)
+    }
+
+    /// Held to compare and to keep, not while a list is read.
+    fn lock(&self) -> MutexGuard<'_, Option<Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,6 +92,7 @@ mod tests {
 
     use super::{LastTools, tools};
     use crate::importers::object::Object;
+    use crate::importers::openai_chat::take_tools_with;
     use crate::task::Task;
     use crate::trajectory::Trajectory;
 
@@ -122,7 +118,9 @@ mod tests {
             let mut row: Object<'_> = serde_json::from_str(text).unwrap();
             let mut run = Trajectory::new("test", Task::from_goal("goal"));
             let mut losses = BTreeSet::new();
-            last.take(&mut row, "tools", &mut run, &mut losses);
+            take_tools_with(&mut row, "tools", &mut run, &mut losses, |raw, format, losses| {
+                last.read(raw, format, losses)
+            });
             (run.tools, losses, row.has("tools"))
         };
         let offered = r#"{"tools":[{"name":"b","input_schema":{},"strict":true}]}"#;
