@@ -101,7 +101,7 @@ impl<const WORDS: usize> Listed<WORDS> {
 
     /// Whether nothing is listed.
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty() && self.grams.is_empty() && self.short.is_empty()
+        self.ids.is_empty() && !self.has_texts()
     }
 
     /// Whether a text is listed, and not ids alone.
@@ -138,6 +138,9 @@ impl<const WORDS: usize> Listed<WORDS> {
 
     /// Whether words of a listed text stand in this one.
     pub fn has(&self, text: &str) -> bool {
+        if !self.has_texts() {
+            return false;
+        }
         let (grams, whole) = grams::<WORDS>(text);
         whole.is_some_and(|whole| self.short.contains(&whole))
             || grams.iter().any(|gram| self.grams.contains(gram))

@@ -111,28 +111,22 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = u64> {
 /// The hash of a word of ASCII, and its end, eight bytes at a time; `None` where a letter beyond ASCII
 /// stands in it. All imported text passes here, and words are too short to foresee their ends.
 fn ascii_word(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
-    let (mut hash, mut eight, mut at) = (SEED, 0, start);
+    let (mut hash, mut last, mut at) = (SEED, 0, start);
     loop {
-        let rest = bytes.get(at..)?;
-        let chunk = rest.first_chunk::<8>().copied().unwrap_or_else(|| {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            last
-        });
-        let (folded, count) = leading_letters(u64::from_le_bytes(chunk))?;
+        let (folded, count) = leading_letters(eight(bytes.get(at..)?))?;
         if count == 0 {
             break;
         }
         if at > start {
-            hash = mix(hash ^ eight);
+            hash = mix(hash ^ last);
         }
-        eight = folded;
+        last = folded;
         at += count;
         if count < 8 {
             break;
         }
     }
-    Some((mix(hash ^ eight), at))
+    Some((mix(hash ^ last), at))
 }
 
 /// How many of eight bytes, from the lowest on, are ASCII letters or digits, and those in lower case, the
@@ -257,12 +251,19 @@ const PRIME: u64 = 0x0000_0100_0000_01b3;
 fn hash_bytes(bytes: &[u8]) -> u64 {
     let (eights, rest) = bytes.as_chunks::<8>();
     let mut hash = SEED ^ bytes.len() as u64;
-    for eight in eights {
-        hash = mix(hash ^ u64::from_le_bytes(*eight));
+    for whole in eights {
+        hash = mix(hash ^ u64::from_le_bytes(*whole));
     }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    mix(hash ^ u64::from_le_bytes(last))
+    mix(hash ^ eight(rest))
+}
+
+/// The first eight bytes, the first one lowest; zeros stand for those that are not there.
+fn eight(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        padded
+    }))
 }
 
 /// Spreads a change of any bit over all (the finalizer of SplitMix64: Steele, Lea, Flood 2014).
