@@ -12,7 +12,7 @@ use recoup::answers::{Formats, Found};
 use recoup::artifact::Artifact;
 use recoup::importers::mapped::Mapping;
 use recoup::importers::{
-    COMPANIONS, IMPORTERS, ImportOptions, Importer, Source, SourceProblem, detect_among, wanted_sources,
+    IMPORTERS, ImportOptions, Importer, Source, SourceProblem, detect_among, wanted_sources,
 };
 use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig};
 use recoup::store::Store;
@@ -242,7 +242,7 @@ fn dry_run(input: &Input, printer: Printer) -> Ended {
     for source in &input.sources {
         let format = match detect_among(source, &importers) {
             Ok(Some(importer)) => importer.format(),
-            Ok(None) if COMPANIONS.contains(&source.name()) => "beside a trace",
+            Ok(None) if source.is_companion() => "beside a trace",
             Ok(None) => "not a trace",
             Err(_) => {
                 unreadable += 1;

@@ -184,7 +184,7 @@ pub const IMPORTERS: &[&dyn Importer] = &[
 
 /// Names of files that belong to other files' traces and hold none themselves: outcomes and settings
 /// that importers read as siblings.
-pub const COMPANIONS: &[&str] = &["report.json"];
+const COMPANIONS: &[&str] = &["report.json"];
 
 /// Why a file could not be imported.
 #[derive(Debug, thiserror::Error)]

@@ -150,6 +150,12 @@ impl Source {
         &self.name
     }
 
+    /// Whether it belongs to other files' traces and holds none itself: outcomes or settings that importers read as
+    /// a sibling.
+    pub fn is_companion(&self) -> bool {
+        super::COMPANIONS.contains(&self.name())
+    }
+
     /// That name without its ending.
     pub fn stem(&self) -> &str {
         self.name.rsplit_once('.').map_or(&self.name, |(stem, _)| stem)

@@ -9,9 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::importers::{
-    COMPANIONS, Event, ImportError, Importer, Outline, Probe, Shape, Sink, SinkError, Source,
-};
+use crate::importers::{Event, ImportError, Importer, Outline, Probe, Shape, Sink, SinkError, Source};
 use crate::store::OutcomeCounts;
 use crate::warning::{CountedLoss, Loss, Quarantine};
 
@@ -142,7 +140,7 @@ fn look(
     explanation.seen = Some(seen(&probe));
     let mut takers = importers.iter().filter(|importer| importer.detect(&probe));
     let Some(importer) = takers.next() else {
-        explanation.companion = COMPANIONS.contains(&source.name());
+        explanation.companion = source.is_companion();
         explanation.nearest = nearest(&probe, importers);
         // An archive that cannot be opened is an error, not a file of no format.
         return crate::importers::detect_among(source, importers).map(|_| ());

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use super::outcomes::{self, Attached};
 use super::{PipelineConfig, PipelineError};
-use crate::importers::{
-    COMPANIONS, Event, ImportError, Importer, Sink, SinkError, Source, SourceProblem, detect_among,
-};
+use crate::importers::{Event, ImportError, Importer, Sink, SinkError, Source, SourceProblem, detect_among};
 use crate::reporter::Reporter;
 use crate::store::{Import, ImportSummary, LargestComponent, Store};
 use crate::warning::Quarantine;
@@ -94,7 +92,7 @@ fn read<'s>(
 ) -> Result<(), SinkError> {
     let result = match detect_among(source, importers) {
         Ok(None) => {
-            if !COMPANIONS.contains(&source.name()) {
+            if !source.is_companion() {
                 imported.unrecognized.push(source.uri().to_owned());
             }
             return Ok(());

@@ -174,9 +174,11 @@ impl<'a> Records<'a> {
         while self.cursor.fill()? {
             self.cursor.take_buffered();
         }
-        let reason = || "the array ends before this".to_owned();
-        let is_more = self.cursor.offset > start;
-        Ok(is_more.then(|| Err(self.problem_at(start, line, "trailing-data", reason()))))
+        if self.cursor.offset == start {
+            return Ok(None);
+        }
+        let reason = "the array ends before this".to_owned();
+        Ok(Some(Err(self.problem_at(start, line, "trailing-data", reason))))
     }
 
     /// The record captured since `start`; `None` where it is only white space.
