@@ -20,9 +20,9 @@ impl Gate for NoLeak {
     }
 
     fn rule(&self) -> &'static str {
-        "no text under the task's `hidden`, in capitals or not, but what most seeds hide alike, occurs in the goal, the tools, the policy or the first observation, nor do eight \
-         words in a row of a held-out task; no argument of the solution that is found out only by its steps occurs in the \
-         tools of its seed alone"
+        "no text under the task's `hidden`, in capitals or not, but what most seeds hide alike, occurs in the goal, the tools, \
+         the policy or the first observation, nor do eight words in a row of a held-out task; no argument of the solution \
+         that is found out only by its steps occurs in the tools of its seed alone"
     }
 
     fn check(&self, battery: &Battery<'_>) -> Result<Finding, EnvironmentError> {
