@@ -12,7 +12,7 @@ use recoup::answers::{Formats, Found};
 use recoup::artifact::Artifact;
 use recoup::importers::mapped::Mapping;
 use recoup::importers::{
-    IMPORTERS, ImportOptions, Importer, Source, SourceProblem, detect_among, wanted_sources,
+    IMPORTERS, ImportError, ImportOptions, Importer, Source, SourceProblem, detect_among, wanted_sources,
 };
 use recoup::pipeline::{self, ContentSettings, Imported, OutcomeLine, PipelineConfig};
 use recoup::store::Store;
@@ -184,15 +184,20 @@ impl Input {
     /// Stops where no file is a trace, before a project is made.
     pub(crate) fn require_runs(&self) -> Result<(), Failure> {
         let importers = self.importers();
-        let mut readable = Vec::new();
+        let (mut readable, mut unreadable) = (Vec::new(), None);
         for source in &self.sources {
             match detect_among(source, &importers) {
-                Ok(None) => {}
-                // A file that cannot be read is said later, with the others.
+                Ok(None) => readable.push(source.uri()),
+                Err(ImportError::Io { uri, source }) => {
+                    unreadable.get_or_insert(format!("`{uri}`: {source}"));
+                }
+                // What can be read and makes no sense is quarantined, as part of the work.
                 Ok(Some(_)) | Err(_) => return Ok(()),
             }
-            readable.push(source.uri());
         }
+        let said = |problem: &SourceProblem| format!("`{}`: {}", problem.uri, problem.reason);
+        let unreadable =
+            unreadable.or_else(|| self.problems.iter().find(|problem| !problem.is_skip()).map(said));
         let hint = match &self.mapping {
             Some((path, mapping)) => format!(
                 "the mapping `{}` looks for {}; `--explain` says what is there",
@@ -203,11 +208,11 @@ impl Input {
                      and `recoup import --map FILE` reads a format of your own"
                 .to_owned(),
         };
-        let message = match (readable.as_slice(), self.problems.as_slice()) {
-            ([], [problem, ..]) => format!("`{}`: {}", problem.uri, problem.reason),
-            ([], []) => "there is nothing to read".to_owned(),
-            ([only], _) => format!("`{only}` is in no format that recoup knows"),
-            ([first, ..], _) => {
+        let message = match (unreadable, readable.as_slice()) {
+            (Some(unreadable), _) => unreadable,
+            (None, []) => self.problems.first().map_or_else(|| "there is nothing to read".to_owned(), said),
+            (None, [only]) => format!("`{only}` is in no format that recoup knows"),
+            (None, [first, ..]) => {
                 format!(
                     "none of {} files is in a format that recoup knows, `{first}` for one",
                     readable.len()

@@ -1,5 +1,6 @@
 //! `recoup relabel`: finds goals that failed runs did achieve.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use recoup::hindsight::RelabelConfig;
@@ -9,7 +10,10 @@ use recoup::judges::{JudgeConfig, Room, Seat};
 use recoup::models::{AGAIN_BYTES, AskedModel, Estimate};
 use recoup::pipeline::{self, Asked, RelabelPlan, Relabeling, Verified};
 use recoup::store::Store;
+use recoup::verdict::{Content, Relabel};
+use recoup::visible::visible_line;
 
+use super::import::{LISTED_MAX, more};
 use super::{environment, project};
 use crate::Ended;
 use crate::args::{JudgeArgs, RelabelArgs};
@@ -80,6 +84,7 @@ pub(crate) fn relabel(flags: &RelabelArgs, settings: &Settings, printer: Printer
         printer.json(&project::answer_as(&store, &(flags.blind, flags.seed, &asked.judges), done));
     } else {
         say(&done, printer);
+        say_goals(&store, flags.blind, plan.only.as_deref(), printer)?;
     }
     Ok(if is_whole { Ended::Done } else { Ended::Partly })
 }
@@ -207,6 +212,32 @@ fn say(done: &Relabeling, printer: Printer) {
     if done.background {
         printer.note("runs of other tasks are few: the bundled background stood in for them");
     }
+}
+
+/// Lists the goals that were accepted, one a run.
+fn say_goals(
+    store: &Store,
+    is_blind: bool,
+    only: Option<&[TrajectoryId]>,
+    printer: Printer,
+) -> Result<(), Failure> {
+    let mut goals: BTreeMap<TrajectoryId, Relabel> = BTreeMap::new();
+    for (_, verdict) in store.of_kind("relabel")? {
+        let Content::Relabel(relabel) = verdict.content else { continue };
+        let is_asked = only.is_none_or(|only| only.contains(&verdict.subject));
+        if is_asked && relabel.accepted.is_some() && relabel.blind == is_blind {
+            // The current verdict of a run comes first.
+            goals.entry(verdict.subject).or_insert(relabel);
+        }
+    }
+    let Some(first) = goals.keys().next() else { return Ok(()) };
+    for (run, relabel) in goals.iter().take(LISTED_MAX) {
+        printer.line(format_args!("  {}  {}", &run.to_string()[..12], visible_line(&relabel.goal)));
+    }
+    more(goals.len() as u64, "goals", printer);
+    let first = &first.to_string()[..12];
+    printer.note(format_args!("`recoup show {first}` says what such a goal rests on in its run"));
+    Ok(())
 }
 
 fn share(what: &str, share: Verified, of: &str, printer: Printer) {

@@ -140,7 +140,7 @@ fn say_done(summary: &Summary, settings: &Settings, training: &[Training<'_>], p
     }
     if summary.relabeled > 0 {
         printer.line(format_args!(
-            "{} did achieve a goal of their own; `recoup relabel` says by what evidence",
+            "{} did achieve a goal of their own; `recoup relabel` lists the goals",
             runs(summary.relabeled as usize)
         ));
     }

@@ -199,6 +199,25 @@ fn compressed_files_archives_and_standard_input_work() {
 }
 
 #[test]
+fn a_file_that_cannot_be_unpacked_makes_no_project() {
+    for (name, bytes) in [
+        ("plain.jsonl.gz", "no gzip"),
+        ("broken.jsonl.gz", "\u{1f}\u{8b}"),
+        ("broken.jsonl.zst", "no zstd"),
+        ("broken.zip", "PK\u{3}\u{4}nothing more"),
+    ] {
+        let bench = Bench::new();
+        bench.write(name, bytes);
+        bench.write("notes.txt", "no trace");
+        let refused = bench.output(&["import", name, "notes.txt"]);
+        let text = bench.render(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{text}");
+        assert!(text.contains(&format!("error: `{name}`: ")), "{text}");
+        assert!(!bench.path(".recoup").exists());
+    }
+}
+
+#[test]
 fn an_unreadable_settings_file_is_named() {
     let bench = Bench::new();
     bench.write("recoup.toml", "[import]\nsucces_at = 1.0\n");

@@ -151,6 +151,17 @@ fn a_refused_goal_is_remembered_whichever_judges_are_asked_later() {
 }
 
 #[test]
+fn a_goal_is_shown_with_the_places_of_its_claims() {
+    for (judge, name) in [("yes", "goal_shown"), ("no", "refused_goal_shown")] {
+        let bench = looked_up();
+        let judge = format!("scripted:{judge}.jsonl");
+        bench.json(&["relabel", "--judge", "scripted:proposes.jsonl", "--judge", &judge, "--json"], 0);
+        let id = bench.json(&["ls", "--json"], 0)["id"].as_str().unwrap().to_owned();
+        insta::assert_snapshot!(name, bench.snapshot(&["show", &id]));
+    }
+}
+
+#[test]
 fn a_judge_that_refuses_every_question_is_not_asked_about_every_run() {
     let bench = Bench::new();
     let collect = ["collect", "--env", "desk", "--policy", "weak:ungrounded-id@0.9", "--tasks", "60"];

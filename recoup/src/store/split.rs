@@ -11,6 +11,7 @@
 //! belongs to neither; it is excluded, and ties nothing together. So is a run that a label moves to a
 //! task of another side than the one it was given at import.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension as _};
@@ -299,7 +300,8 @@ fn near_ties(connection: &Connection) -> Result<HashMap<i64, (Hash, Known)>, Sto
     let mut known = vec![Known::Open; runs.len()];
     // Of each task, the clusters that it is tied to already.
     let mut tied: HashMap<String, HashSet<usize>> = HashMap::new();
-    let index = NearIndex::new(&sketches);
+    // In a new project there is nothing to hold against them.
+    let index = LazyCell::new(|| NearIndex::new(&sketches));
     let others = format!("split IS NOT NULL AND split <> 'excluded' AND {}", sketches::OWN);
     sketches::each(connection, &others, &mut |other| {
         let done = tied.get(&other.task);

@@ -159,9 +159,9 @@ impl Watch<'_> {
         self.total.revisions += stored.counts.revisions;
         self.total.quarantined += quarantined;
         self.broken |= imported.is_partial();
+        let is_read = |uri: &&str| !imported.unrecognized.iter().any(|other| other == uri);
+        let files: Vec<&str> = input.sources.iter().map(Source::uri).filter(is_read).collect();
         if imported.file_count() > 0 && self.printer.is_json() {
-            let files = input.sources.iter().map(Source::uri);
-            let files = files.filter(|uri| !imported.unrecognized.iter().any(|other| other == uri)).collect();
             self.printer.json(&Look {
                 files,
                 new: stored.counts.new,
@@ -175,8 +175,8 @@ impl Watch<'_> {
                 0 => String::new(),
                 revisions => format!(", {revisions} of them grown"),
             };
-            let first = input.sources.first().map(Source::uri).unwrap_or_default();
-            let others = match input.sources.len() {
+            let first = files.first().copied().unwrap_or_default();
+            let others = match files.len() {
                 0 | 1 => String::new(),
                 files => format!(" and {} more", files - 1),
             };
