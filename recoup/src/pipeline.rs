@@ -18,6 +18,7 @@ mod import;
 mod inject;
 mod judge;
 mod labelled;
+mod meter;
 mod outcomes;
 mod outlets;
 mod patience;
@@ -41,8 +42,9 @@ pub use self::explain::{Explanation, Near, Recognized, Seen, explain};
 pub use self::export::{AtifExport, LostField, RefusedRun, export_atif};
 pub use self::import::{Imported, import};
 pub use self::inject::{Injecting, inject};
-pub use self::judge::{Judging, JudgingPlan, Meter, first_questions, judge_runs};
+pub use self::judge::{Judging, JudgingPlan, first_questions, judge_runs};
 pub use self::labelled::judgements;
+pub use self::meter::Meter;
 pub use self::outcomes::{Attached, OutcomeLine, Unmatched, parse as parse_outcomes};
 pub use self::outlets::{Outlets, export_rows, require_own, runs_of_views, training_files, write_outlets};
 pub use self::relabel::{

@@ -1,6 +1,6 @@
 //! The journal: what the proxy has seen, on the disk before anything rests on it.
 //!
-//! One thread appends lines, another brings them to the disk, many turns at a time ([`GROUP`]). Nobody
+//! One thread appends lines, another brings them to the disk, many turns at a time. Nobody
 //! waits for the disk on the way of an answer: an answer waits for the request's line to be written, so
 //! that a process that is killed leaves no answer without its request, and the session's next request
 //! waits for the turn to be durable.
@@ -8,25 +8,24 @@
 //! The journal is a folder of numbered files. One that holds nothing but conversations which stand in the
 //! project and have ended is deleted. A line that was cut off by a crash is cut off at the next start.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod segments;
+mod writer;
+
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use self::segments::{create, path};
+pub(super) use self::segments::{each_line, segments};
+use self::writer::{Writer, sync};
 use super::conversations::{ConversationId, Durable};
 
-/// How long turns are gathered before they are brought to the disk together.
-const GROUP: Duration = Duration::from_millis(2);
-/// Bytes after which a file is closed and the next one begun.
-const SEGMENT_BYTES: u64 = 64 << 20;
-/// Bytes that are written at a time.
-const BATCH_BYTES: usize = 1 << 20;
 /// Bytes that may wait to be written; beyond, requests are refused.
 const QUEUED_MAX: usize = 128 << 20;
 
@@ -85,15 +84,7 @@ impl Journal {
         });
         let (lines, inbox) = mpsc::unbounded_channel();
         let (written, to_sync) = blocking::channel();
-        let writer = Writer {
-            folder: folder.to_owned(),
-            segment: first,
-            length: 0,
-            file: Arc::new(file),
-            shared: Arc::clone(&shared),
-            to_sync: written,
-            lost: HashSet::new(),
-        };
+        let writer = Writer::new((folder, first, file), Arc::clone(&shared), written);
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.to_owned()).spawn(run)
         };
@@ -231,179 +222,6 @@ impl Ledger {
     fn add(&mut self, conversation: ConversationId, location: Location) {
         self.lines.entry(conversation).or_default().push(location);
         *self.held.entry(location.segment).or_default() += 1;
-    }
-}
-
-struct Writer {
-    folder: PathBuf,
-    segment: u64,
-    length: u64,
-    file: Arc<File>,
-    shared: Arc<Shared>,
-    to_sync: blocking::Sender<ToSync>,
-    /// Requests that could not be written.
-    lost: HashSet<(ConversationId, u32)>,
-}
-
-/// Turns to be brought to the disk with their file.
-struct ToSync {
-    file: Arc<File>,
-    turns: Vec<watch::Sender<Durable>>,
-}
-
-impl Writer {
-    fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Line>) {
-        while let Some(line) = inbox.blocking_recv() {
-            let mut bytes = line.bytes.len();
-            let mut batch = vec![line];
-            while bytes < BATCH_BYTES {
-                let Ok(line) = inbox.try_recv() else { break };
-                bytes += line.bytes.len();
-                batch.push(line);
-            }
-            self.write(batch);
-            self.shared.queued.fetch_sub(bytes, Ordering::Relaxed);
-        }
-    }
-
-    fn write(&mut self, batch: Vec<Line>) {
-        let lost = &self.lost;
-        let is_lost =
-            |line: &Line| line.request.is_some_and(|request| lost.contains(&(line.conversation, request)));
-        let (orphans, batch): (Vec<Line>, Vec<Line>) = batch.into_iter().partition(is_lost);
-        for durable in orphans.into_iter().filter_map(|line| line.durable) {
-            durable.send_replace(Durable::Unwritten);
-        }
-        let written = self.append(&batch);
-        if written.is_err() {
-            self.shared.unwritten.fetch_add(batch.len() as u64, Ordering::Relaxed);
-        }
-        let mut turns = Vec::new();
-        let mut offset = self.length;
-        let mut ledger = self.shared.ledger();
-        for line in batch {
-            let length = line.bytes.len() as u64;
-            if written.is_ok() {
-                ledger.add(line.conversation, Location { segment: self.segment, offset, length });
-                offset += length;
-            }
-            if let Some(told) = line.written {
-                if let (Err(_), Some(request)) = (&written, line.request) {
-                    self.lost.insert((line.conversation, request));
-                }
-                // Whoever asked may have gone.
-                let _ = told.send(written.is_ok());
-            }
-            match line.durable {
-                Some(durable) if written.is_err() => {
-                    durable.send_replace(Durable::Unwritten);
-                }
-                durable => turns.extend(durable),
-            }
-        }
-        drop(ledger);
-        self.length = offset;
-        if !turns.is_empty() {
-            let _ = self.to_sync.send(ToSync { file: Arc::clone(&self.file), turns });
-        }
-        if self.length >= SEGMENT_BYTES
-            && let Ok(file) = create(&self.folder, self.segment + 1)
-        {
-            // The last lines of the old file may not have asked for it.
-            let _ = self.to_sync.send(ToSync { file: Arc::clone(&self.file), turns: Vec::new() });
-            (self.file, self.length) = (Arc::new(file), 0);
-            self.segment += 1;
-            self.shared.ledger().current = self.segment;
-        }
-    }
-
-    /// Appends whole lines or none.
-    fn append(&mut self, batch: &[Line]) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(batch.iter().map(|line| line.bytes.len()).sum());
-        for line in batch {
-            bytes.extend_from_slice(&line.bytes);
-        }
-        let mut file = &*self.file;
-        file.write_all(&bytes).inspect_err(|_| {
-            // What was half written would spoil the next line.
-            let _ = file.set_len(self.length);
-        })
-    }
-}
-
-fn sync(inbox: &blocking::Receiver<ToSync>) {
-    while let Ok(first) = inbox.recv() {
-        std::thread::sleep(GROUP);
-        let mut groups = vec![first];
-        while let Ok(more) = inbox.try_recv() {
-            match groups.last_mut() {
-                Some(last) if Arc::ptr_eq(&last.file, &more.file) => last.turns.extend(more.turns),
-                _ => groups.push(more),
-            }
-        }
-        for group in groups {
-            let state = if group.file.sync_data().is_ok() { Durable::Yes } else { Durable::Failed };
-            for turn in group.turns {
-                turn.send_replace(state);
-            }
-        }
-    }
-}
-
-fn path(folder: &Path, segment: u64) -> PathBuf {
-    folder.join(format!("{segment:08}.jsonl"))
-}
-
-fn create(folder: &Path, segment: u64) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.append(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
-    let file = options.open(path(folder, segment))?;
-    // The file's name must outlive a crash too.
-    File::open(folder)?.sync_all()?;
-    Ok(file)
-}
-
-/// The numbers of the files of a folder, in order.
-pub(super) fn segments(folder: &Path) -> io::Result<Vec<u64>> {
-    let mut numbers = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.parse::<u64>().ok());
-        numbers.extend(number);
-    }
-    numbers.sort_unstable();
-    Ok(numbers)
-}
-
-/// Shows every whole line of a file with its place, but what was overwritten, and cuts off what a crash has left after them.
-/// Returns how many bytes that were.
-pub(super) fn each_line(
-    folder: &Path,
-    segment: u64,
-    mut show: impl FnMut(&[u8], Location),
-) -> io::Result<u64> {
-    let path = path(folder, segment);
-    let mut reader = io::BufReader::with_capacity(1 << 20, File::open(&path)?);
-    let (mut offset, mut line) = (0, Vec::new());
-    loop {
-        line.clear();
-        let length = io::BufRead::read_until(&mut reader, b'\n', &mut line)? as u64;
-        if length == 0 {
-            return Ok(0);
-        }
-        if !line.ends_with(b"\n") {
-            OpenOptions::new().write(true).open(&path)?.set_len(offset)?;
-            return Ok(length);
-        }
-        if !line.trim_ascii().is_empty() {
-            show(&line, Location { segment, offset, length });
-        }
-        offset += length;
     }
 }
 

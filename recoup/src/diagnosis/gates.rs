@@ -1,14 +1,12 @@
 //! Gates S1 to S9: what a diagnosis must satisfy, whoever gave it. Structural and deterministic.
 
-use serde_json::Value;
+mod candidate;
+mod wording;
 
+use self::candidate::s6_candidate;
+use self::wording::{s8_no_leak, s9_grounded_words};
 use super::Run;
-use super::actions::text_key;
-use super::text_actions::text_action;
-use super::words::words;
-use crate::json::Json;
-use crate::json_schema::violation;
-use crate::trajectory::{ArgumentsForm, Part, ToolCall, folded, same_action};
+use crate::trajectory::{Part, folded};
 use crate::verdict::{Decision, Diagnosis};
 
 /// One gate's word on a diagnosis.
@@ -124,59 +122,6 @@ fn s5_evidence_in_time(_: &Run<'_>, diagnosis: &Diagnosis) -> Word {
     }
 }
 
-/// The candidate parses as an action that the tools allow, or in a run that acts in text as such an action, and
-/// is another action than the original.
-fn s6_candidate(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
-    let Some(candidate) = &diagnosis.candidate else { return abstain("no candidate is proposed") };
-    if let Some(text) = said(&candidate.action) {
-        return s6_said(run, diagnosis.decisive_node, &text);
-    }
-    let Some(call) = call_of(&candidate.action) else {
-        return reject("the candidate is not a call with a name and arguments");
-    };
-    let Some(tool) = run.trajectory.tool(&call.name) else {
-        return reject(format!("`{}` is not an offered tool", call.name));
-    };
-    let schema = tool.parameters.as_ref().map_or(Value::Null, Json::to_value);
-    if call.arguments().is_some_and(|arguments| violation(&schema, &arguments).is_some()) {
-        return reject("the candidate's arguments break the tool's schema");
-    }
-    let original = run.trajectory.nodes.get(diagnosis.decisive_node);
-    let same = original.is_some_and(|node| {
-        node.parts.iter().any(|part| matches!(part, Part::ToolCall(made) if same_action(made, &call)))
-    });
-    if same { reject("the candidate is the original action") } else { admit() }
-}
-
-fn s6_said(run: &Run<'_>, decisive: usize, text: &str) -> Word {
-    let Some(action) = text_action(text) else {
-        return reject("the candidate's text holds no action: neither a block of code nor an `Action:` line");
-    };
-    let mut in_text = run.actions.iter().filter(|action| !action.is_call).peekable();
-    if in_text.peek().is_none() {
-        return reject("the candidate is text, and the run's agents act by calls");
-    }
-    let key = text_key(&text[action.body]);
-    let same = in_text.any(|made| made.node == decisive && made.key == key);
-    if same { reject("the candidate is the original action") } else { admit() }
-}
-
-/// What a turn says that acts in text.
-fn said(action: &Json) -> Option<String> {
-    Some(action.to_value().get("say")?.as_str()?.to_owned())
-}
-
-fn call_of(action: &Json) -> Option<ToolCall> {
-    let value = action.to_value();
-    let arguments = value.get("arguments").filter(|arguments| arguments.is_object())?;
-    Some(ToolCall {
-        call_id: None,
-        name: value.get("name")?.as_str()?.to_owned(),
-        arguments_raw: arguments.to_string(),
-        arguments_form: ArgumentsForm::Object,
-    })
-}
-
 /// No citation into what the agents could not see.
 fn s7_nothing_hidden(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
     let hidden = diagnosis.citations.iter().find(|citation| {
@@ -185,130 +130,6 @@ fn s7_nothing_hidden(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
         part.is_none_or(|part| matches!(part, Part::Opaque { .. } | Part::Media(_)))
     });
     hidden.map_or_else(admit, |citation| reject(format!("node {} cites a hidden part", citation.at.node)))
-}
-
-/// Words of a gold answer from which on it is compared by pieces.
-const LONG_ANSWER: usize = 8;
-
-/// No gold answer, nor eight of its words in a row, that the visible trace does not hold.
-fn s8_no_leak(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
-    let hidden = &run.trajectory.hidden;
-    let mut answers = Vec::new();
-    for gold in [&hidden.gold, &hidden.reference, &hidden.verifier_output].into_iter().flatten() {
-        collect_answers(&gold.to_value(), &mut answers);
-    }
-    if answers.is_empty() {
-        return abstain("no gold answer is known");
-    }
-    let said = format!(" {} ", normalized(&told(diagnosis)).join(" "));
-    for answer in answers {
-        let tokens = normalized(&answer);
-        let pieces: Vec<String> = if tokens.len() < LONG_ANSWER {
-            vec![tokens.join(" ")]
-        } else {
-            tokens.windows(LONG_ANSWER).map(|window| window.join(" ")).collect()
-        };
-        let leaked = pieces
-            .iter()
-            .any(|piece| !piece.is_empty() && said.contains(&format!(" {piece} ")) && !run.is_visible(piece));
-        if leaked {
-            return reject("the text holds a gold answer that the trace does not");
-        }
-    }
-    admit()
-}
-
-fn collect_answers(value: &Value, answers: &mut Vec<String>) {
-    match value {
-        // Bounded: a gold record of thousands of values is a state, not an answer.
-        _ if answers.len() >= 256 => {}
-        Value::String(text) => answers.push(text.clone()),
-        Value::Number(number) => answers.push(number.to_string()),
-        Value::Array(items) => items.iter().for_each(|item| collect_answers(item, answers)),
-        Value::Object(members) => members.values().for_each(|member| collect_answers(member, answers)),
-        Value::Null | Value::Bool(_) => {}
-    }
-}
-
-/// Words in lower case after NFKC.
-fn normalized(text: &str) -> Vec<String> {
-    let folded = folded(text);
-    folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-/// Words by which a text would speak of what the agent could not know.
-const OUTSIDE: &[&str] = &[
-    "sibling",
-    "other run",
-    "other runs",
-    "successful run",
-    "successful runs",
-    "reference solution",
-    "gold answer",
-    "ground truth",
-    "replay",
-    "verifier",
-];
-
-/// Words after which a number counts nodes, and those that may stand between two such numbers.
-const COUNTED: &[&str] = &["node", "nodes", "step", "steps", "turn", "turns", "message", "messages"];
-const JOINING: &[&str] = &["and", "or", "to", "through"];
-
-/// Explanation and candidate hold no identifier, number or quote that the trace and the tools do not,
-/// and name no other run.
-fn s9_grounded_words(run: &Run<'_>, diagnosis: &Diagnosis) -> Word {
-    let text = told(diagnosis);
-    let lower = text.to_lowercase();
-    if let Some(word) = OUTSIDE.iter().find(|word| lower.contains(*word) && !run.is_visible(word)) {
-        return reject(format!("the text speaks of `{word}`"));
-    }
-    let mut counts_nodes = false;
-    let names = words(&text).filter(|word| {
-        let written = &text[word.range.clone()];
-        counts_nodes = counts_nodes && (word.has_digit || JOINING.contains(&written))
-            || COUNTED.contains(&written.to_lowercase().as_str());
-        // A node's number is where to look, not something that the run holds.
-        let is_place = counts_nodes && written.parse::<usize>().is_ok_and(|number| number < run.branch.len());
-        !is_place && (word.has_digit || written.contains('_') || is_camel(written))
-    });
-    let strange =
-        names.map(|word| text[word.range].to_owned()).chain(quotes(&text)).find(|name| !run.is_visible(name));
-    strange.map_or_else(admit, |name| reject(format!("`{name}` does not stand in the trace")))
-}
-
-/// What a diagnosis tells in words or proposes.
-fn told(diagnosis: &Diagnosis) -> String {
-    let mut text = diagnosis.explanation.clone();
-    if let Some(candidate) = &diagnosis.candidate {
-        text.push('\n');
-        text.push_str(&candidate.rationale);
-        let mut values = Vec::new();
-        if let Some(arguments) = candidate.action.to_value().get("arguments") {
-            collect_answers(arguments, &mut values);
-        }
-        // The fence around code quotes nothing.
-        values.extend(said(&candidate.action).map(|text| match text_action(&text) {
-            Some(action) => text[action.body].to_owned(),
-            None => text,
-        }));
-        text.push('\n');
-        text.push_str(&values.join("\n"));
-    }
-    text
-}
-
-fn is_camel(word: &str) -> bool {
-    word.chars().zip(word.chars().skip(1)).any(|(left, right)| left.is_lowercase() && right.is_uppercase())
-}
-
-/// What stands between quotation marks or backticks.
-fn quotes(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for mark in ['"', '`'] {
-        found.extend(text.split(mark).skip(1).step_by(2).map(str::to_owned));
-    }
-    found.retain(|quote| !quote.trim().is_empty());
-    found
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@
 //! record is rewritten for the parser (the number becomes null, the surrogate U+FFFD), with a loss.
 
 mod cursor;
-mod duplicates;
 mod header;
 mod joined;
 mod parallel;
@@ -16,6 +15,7 @@ mod places;
 mod python;
 mod records;
 mod scan;
+mod tokens;
 
 use sha2::{Digest as _, Sha256};
 
@@ -33,9 +33,6 @@ use crate::warning::{ByteSpan, Loss, Quarantine};
 
 /// Characters kept of what the parser says of a record.
 const REASON_CHARACTERS_MAX: usize = 200;
-
-/// The loss where a key stands twice.
-const DUPLICATE_KEY: &str = "of a duplicate key the last one counts";
 
 /// How the records of a file lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,12 +160,8 @@ impl RawRecord {
 
     /// Rewrites what a JSON parser would refuse.
     pub(super) fn rewrite(&mut self) {
-        if let Some((bytes, losses)) = python::rewrite(&self.bytes) {
+        if let Some(bytes) = python::rewrite(&self.bytes, &mut self.losses) {
             self.bytes = bytes;
-            self.losses.extend(losses);
-        }
-        if duplicates::has_duplicate_keys(&self.bytes) {
-            self.losses.push(DUPLICATE_KEY);
         }
     }
 
@@ -192,11 +185,7 @@ impl RawRecord {
 
     /// Takes the bytes as text, rewritten as [`RawRecord::rewrite`] does.
     pub(super) fn take_text(&mut self) -> String {
-        let text = python::text(std::mem::take(&mut self.bytes), &mut self.losses);
-        if duplicates::has_duplicate_keys(text.as_bytes()) {
-            self.losses.push(DUPLICATE_KEY);
-        }
-        text
+        python::text(std::mem::take(&mut self.bytes), &mut self.losses)
     }
 
     /// What the parser says, with the place in the file.
@@ -278,7 +267,7 @@ impl RawRecord {
 
 /// Python's JSON as a parser takes it, or `None` where it is that already.
 pub(super) fn rewrite_json(bytes: &[u8]) -> Option<Vec<u8>> {
-    python::rewrite(bytes).map(|(bytes, _)| bytes)
+    python::rewrite(bytes, &mut Vec::new())
 }
 
 /// SHA-256 of a whole file (decompressed), hexadecimal.

@@ -1,26 +1,22 @@
 //! Rewrites the JSON that Python's `json.dumps` writes and JSON parsers refuse.
 
+use super::tokens;
+
 /// The loss where bytes are no text.
 const INVALID: &str = "invalid UTF-8 became U+FFFD";
+/// The loss where a key stands twice.
+const DUPLICATE_KEY: &str = "of a duplicate key the last one counts";
 
 /// Rewrites `NaN`, `Infinity`, `-Infinity` (to `null`) outside strings and lone surrogate escapes (to
-/// `\ufffd`) inside them, and replaces invalid UTF-8. `None` where nothing needed it.
-pub(super) fn rewrite(bytes: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
-    let mut losses = Vec::new();
-    let mut repaired;
-    let mut bytes = bytes;
-    if std::str::from_utf8(bytes).is_err() {
-        losses.push(INVALID);
-        repaired = String::from_utf8_lossy(bytes).into_owned().into_bytes();
-        bytes = &repaired;
-    } else {
-        repaired = Vec::new();
+/// `\ufffd`) inside them, and replaces invalid UTF-8. `None` where nothing needed it. What is lost, and keys of which
+/// only the last one counts, are added to `losses`.
+pub(super) fn rewrite(bytes: &[u8], losses: &mut Vec<&'static str>) -> Option<Vec<u8>> {
+    if std::str::from_utf8(bytes).is_ok() {
+        return rewrite_text(bytes, losses);
     }
-    if let Some((rewritten, mut more)) = rewrite_tokens(bytes) {
-        losses.append(&mut more);
-        return Some((rewritten, losses));
-    }
-    if losses.is_empty() { None } else { Some((std::mem::take(&mut repaired), losses)) }
+    losses.push(INVALID);
+    let repaired = String::from_utf8_lossy(bytes).into_owned().into_bytes();
+    Some(rewrite_text(&repaired, losses).unwrap_or(repaired))
 }
 
 /// Bytes as text, rewritten likewise.
@@ -29,21 +25,25 @@ pub(super) fn text(bytes: Vec<u8>, losses: &mut Vec<&'static str>) -> String {
         losses.push(INVALID);
         String::from_utf8_lossy(error.as_bytes()).into_owned()
     });
-    let Some((rewritten, mut more)) = rewrite_tokens(text.as_bytes()) else { return text };
-    losses.append(&mut more);
-    String::from_utf8_lossy(&rewritten).into_owned()
+    match rewrite_text(text.as_bytes(), losses) {
+        None => text,
+        Some(rewritten) => String::from_utf8_lossy(&rewritten).into_owned(),
+    }
 }
 
-fn rewrite_tokens(bytes: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
-    // Both need one of these: no capital N or I outside strings and no `\ud` escape means no rewriting,
-    // and most records are told apart by these two searches alone.
-    let suspicious = memchr::memmem::find(bytes, b"NaN").is_some()
-        || memchr::memmem::find(bytes, b"Infinity").is_some()
-        || memchr::memmem::find(bytes, b"\\ud").is_some()
-        || memchr::memmem::find(bytes, b"\\uD").is_some();
-    if !suspicious {
-        return None;
+fn rewrite_text(bytes: &[u8], losses: &mut Vec<&'static str>) -> Option<Vec<u8>> {
+    let mut found = tokens::look(bytes);
+    let rewritten = if found.python { rewrite_tokens(bytes, losses) } else { None };
+    if let Some(rewritten) = &rewritten {
+        found = tokens::look(rewritten);
     }
+    if found.duplicate_key {
+        losses.push(DUPLICATE_KEY);
+    }
+    rewritten
+}
+
+fn rewrite_tokens(bytes: &[u8], losses: &mut Vec<&'static str>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len());
     let (mut nonfinite, mut surrogate) = (false, false);
     let mut in_string = false;
@@ -81,14 +81,13 @@ fn rewrite_tokens(bytes: &[u8]) -> Option<(Vec<u8>, Vec<&'static str>)> {
         out.push(rest[0]);
         at += 1;
     }
-    let mut losses = Vec::new();
     if nonfinite {
         losses.push("NaN or Infinity became null");
     }
     if surrogate {
         losses.push("lone surrogate became U+FFFD");
     }
-    if losses.is_empty() { None } else { Some((out, losses)) }
+    (nonfinite || surrogate).then_some(out)
 }
 
 enum Escape {
@@ -123,7 +122,7 @@ mod tests {
     use super::rewrite;
 
     fn text(input: &str) -> Option<String> {
-        rewrite(input.as_bytes()).map(|(bytes, _)| String::from_utf8(bytes).unwrap())
+        rewrite(input.as_bytes(), &mut Vec::new()).map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
     #[test]
@@ -135,12 +134,19 @@ mod tests {
         assert_eq!(text(r#"["\ud83d\ude00"]"#), None);
         assert_eq!(text(r#"["\ud83d x","\\ud83d"]"#).as_deref(), Some(r#"["\ufffd x","\\ud83d"]"#));
         assert_eq!(text(r#"{"NaN":"Infinity"}"#), None);
-        assert_eq!(rewrite(b"\"\xff\"").map(|(bytes, _)| bytes), Some("\"\u{fffd}\"".into()));
-        for bytes in [&b"[NaN]"[..], b"\"\xff\\ud83d\"", b"{}"] {
-            let (mut losses, rewritten) = (Vec::new(), rewrite(bytes));
+        assert_eq!(rewrite(b"\"\xff\"", &mut Vec::new()), Some("\"\u{fffd}\"".into()));
+        for bytes in [&b"[NaN]"[..], b"\"\xff\\ud83d\"", b"{\"a\":1,\"a\":2}", b"{}"] {
+            let (mut losses, mut reasons) = (Vec::new(), Vec::new());
+            let wanted = rewrite(bytes, &mut reasons).unwrap_or(bytes.to_vec());
             let text = super::text(bytes.to_vec(), &mut losses);
-            let (wanted, reasons) = rewritten.unwrap_or((bytes.to_vec(), Vec::new()));
             assert_eq!((text.into_bytes(), losses), (wanted, reasons));
         }
+    }
+
+    #[test]
+    fn keys_that_are_one_when_rewritten_are_said() {
+        let mut losses = Vec::new();
+        rewrite(br#"{"\ud800":1,"\ud801":2}"#, &mut losses).unwrap();
+        assert_eq!(losses, ["lone surrogate became U+FFFD", "of a duplicate key the last one counts"]);
     }
 }
