@@ -10,8 +10,9 @@ use crate::warning::Quarantine;
 
 /// Records of one batch together hold about this many bytes.
 const BATCH_BYTES: usize = 256 << 10;
-/// Bytes of records between the slicer and the sink; one larger record goes through alone.
-const FLIGHT_BYTES: usize = 10 << 20;
+/// Bytes of records between the slicer and the sink, so that readers have work while the sink commits; one larger record
+/// goes through alone.
+const FLIGHT_BYTES: usize = 32 << 20;
 /// Files below this size are read on the calling thread.
 const SEQUENTIAL_BYTES: usize = 128 << 10;
 
