@@ -1,6 +1,5 @@
 //! `recoup relabel`: finds goals that failed runs did achieve.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use recoup::hindsight::RelabelConfig;
@@ -10,7 +9,6 @@ use recoup::judges::{JudgeConfig, Room, Seat};
 use recoup::models::{AGAIN_BYTES, AskedModel, Estimate};
 use recoup::pipeline::{self, Asked, RelabelPlan, Relabeling, Verified};
 use recoup::store::Store;
-use recoup::verdict::{Content, Relabel};
 use recoup::visible::visible_line;
 
 use super::import::{LISTED_MAX, more};
@@ -84,7 +82,7 @@ pub(crate) fn relabel(flags: &RelabelArgs, settings: &Settings, printer: Printer
         printer.json(&project::answer_as(&store, &(flags.blind, flags.seed, &asked.judges), done));
     } else {
         say(&done, printer);
-        say_goals(&store, flags.blind, plan.only.as_deref(), printer)?;
+        say_goals(&done, printer);
     }
     Ok(if is_whole { Ended::Done } else { Ended::Partly })
 }
@@ -215,29 +213,15 @@ fn say(done: &Relabeling, printer: Printer) {
 }
 
 /// Lists the goals that were accepted, one a run.
-fn say_goals(
-    store: &Store,
-    is_blind: bool,
-    only: Option<&[TrajectoryId]>,
-    printer: Printer,
-) -> Result<(), Failure> {
-    let mut goals: BTreeMap<TrajectoryId, Relabel> = BTreeMap::new();
-    for (_, verdict) in store.of_kind("relabel")? {
-        let Content::Relabel(relabel) = verdict.content else { continue };
-        let is_asked = only.is_none_or(|only| only.contains(&verdict.subject));
-        if is_asked && relabel.accepted.is_some() && relabel.blind == is_blind {
-            // The current verdict of a run comes first.
-            goals.entry(verdict.subject).or_insert(relabel);
-        }
+fn say_goals(done: &Relabeling, printer: Printer) {
+    let name = |run: &TrajectoryId| run.to_string()[..12].to_owned();
+    for (run, goal) in done.goals.iter().take(LISTED_MAX) {
+        printer.line(format_args!("  {}  {}", name(run), visible_line(goal)));
     }
-    let Some(first) = goals.keys().next() else { return Ok(()) };
-    for (run, relabel) in goals.iter().take(LISTED_MAX) {
-        printer.line(format_args!("  {}  {}", &run.to_string()[..12], visible_line(&relabel.goal)));
+    more(done.goals.len() as u64, "goals", printer);
+    if let Some(first) = done.goals.keys().next() {
+        printer.note(format_args!("`recoup show {}` says what such a goal rests on in its run", name(first)));
     }
-    more(goals.len() as u64, "goals", printer);
-    let first = &first.to_string()[..12];
-    printer.note(format_args!("`recoup show {first}` says what such a goal rests on in its run"));
-    Ok(())
 }
 
 fn share(what: &str, share: Verified, of: &str, printer: Printer) {

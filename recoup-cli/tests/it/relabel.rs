@@ -37,6 +37,8 @@ fn goals_are_found_offline_and_only_once() {
         "{again}"
     );
     insta::assert_snapshot!(bench.snapshot(&["relabel"]));
+    // Of the first run only its own goal is listed, and it has none.
+    insta::assert_snapshot!("first_run_only", bench.snapshot(&["relabel", "--limit", "1"]));
 }
 
 #[test]

@@ -168,7 +168,7 @@ pub fn relabel_runs(
         if known.is_empty() {
             waiting.push(*id);
         } else {
-            counts.add(&known);
+            counts.add(*id, &known);
         }
     }
     reporter.advance((ids.len() - waiting.len()) as u64);
@@ -212,7 +212,7 @@ pub fn relabel_runs(
                     counts.undecided(UNASKED);
                     continue;
                 };
-                if counts.take(relabeled) {
+                if counts.take(run.id, relabeled) {
                     verdicts.extend(relabeled.verdicts(run.id, names.as_deref(), plan.now));
                 }
             }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::hindsight::{Quotes, Relabeled};
+use crate::id::TrajectoryId;
 use crate::pipeline::Meter;
 use crate::statistics::{Z_95, wilson};
 use crate::verdict::{Evidence, Relabel};
@@ -42,6 +43,9 @@ pub struct Relabeling {
     pub new: u64,
     /// Runs with an accepted goal, by what it rests on.
     pub accepted: BTreeMap<&'static str, u64>,
+    /// The accepted goal of each such run.
+    #[serde(skip)]
+    pub goals: BTreeMap<TrajectoryId, String>,
     /// Runs without one, by what refused the last goal; `no-proposal` where there was none.
     pub rejected: BTreeMap<String, u64>,
     /// Accepted goals that the environment's verifier passes: the precision, of those it can check.
@@ -85,7 +89,7 @@ pub(super) struct Counts {
     /// Of the accepted goals that could be checked, by what they rest on: passed, and all.
     verified: BTreeMap<&'static str, (u64, u64)>,
     missed: (u64, u64),
-    words: BTreeSet<String>,
+    goals: BTreeMap<TrajectoryId, String>,
     claims: u64,
     background: bool,
     unsupported: BTreeMap<String, u64>,
@@ -95,7 +99,7 @@ pub(super) struct Counts {
 
 impl Counts {
     /// Counts a run; false where nothing is decided about it.
-    pub(super) fn take(&mut self, relabeled: &Relabeled) -> bool {
+    pub(super) fn take(&mut self, run: TrajectoryId, relabeled: &Relabeled) -> bool {
         self.quotes.kept += relabeled.quotes.kept;
         self.quotes.dropped += relabeled.quotes.dropped;
         if let Some(error) = &relabeled.undecided {
@@ -105,7 +109,7 @@ impl Counts {
         if let Some(why) = &relabeled.unsupported {
             *self.unsupported.entry(why.clone()).or_default() += 1;
         }
-        self.add(&relabeled.goals);
+        self.add(run, &relabeled.goals);
         true
     }
 
@@ -113,14 +117,14 @@ impl Counts {
         *self.undecided.entry(why.to_owned()).or_default() += 1;
     }
 
-    pub(super) fn add(&mut self, goals: &[Relabel]) {
+    pub(super) fn add(&mut self, run: TrajectoryId, goals: &[Relabel]) {
         self.background |= goals.iter().any(|goal| goal.background);
         let accepted = goals.iter().find(|goal| goal.accepted.is_some());
         match (accepted, goals.last()) {
             (Some(goal), _) => {
                 let evidence = goal.accepted.as_ref().map_or(Evidence::Rules, |it| it.evidence);
                 *self.accepted.entry(evidence.as_str()).or_default() += 1;
-                self.words.insert(goal.goal.clone());
+                self.goals.insert(run, goal.goal.clone());
                 self.claims += goal.claims.len() as u64;
                 if let Some(has_passed) = goal.verified {
                     let (passed, n) = self.verified.entry(evidence.as_str()).or_default();
@@ -157,9 +161,10 @@ impl Counts {
             verified: Verified::of(passed, n),
             verified_by_class: by_class.collect(),
             missed: Verified::of(self.missed.0, self.missed.1),
-            distinct: self.words.len() as u64,
+            distinct: self.goals.values().collect::<BTreeSet<_>>().len() as u64,
             claims_mean: if count == 0 { 0.0 } else { self.claims as f64 / count as f64 },
             accepted: self.accepted,
+            goals: self.goals,
             rejected: self.rejected,
             background: self.background,
             blind,
