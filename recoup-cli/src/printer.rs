@@ -7,6 +7,7 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal as _, Write as _};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use recoup::id::TrajectoryId;
 use recoup::reporter::Reporter;
 use recoup::visible::{is_invisible, visible_line};
 use serde::Serialize;
@@ -141,9 +142,19 @@ fn escaped(json: &str) -> String {
     out
 }
 
+/// `1 answer`, `2 answers`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// `1 run`, `2 runs`.
 pub(crate) fn runs(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "run" } else { "runs" })
+    counted(count, "run")
+}
+
+/// The start of a run's id, long enough to name it.
+pub(crate) fn short_id(run: TrajectoryId) -> String {
+    run.to_string()[..12].to_owned()
 }
 
 /// Writes data; where that is impossible, ends the program: as a closed pipe asks, without a message.

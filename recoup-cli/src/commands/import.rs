@@ -189,7 +189,7 @@ impl Input {
             match detect_among(source, &importers) {
                 Ok(None) => readable.push(source.uri()),
                 Err(ImportError::Io { uri, source }) => {
-                    unreadable.get_or_insert(format!("`{uri}`: {source}"));
+                    unreadable.get_or_insert_with(|| format!("`{uri}`: {source}"));
                 }
                 // What can be read and makes no sense is quarantined, as part of the work.
                 Ok(Some(_)) | Err(_) => return Ok(()),

@@ -11,7 +11,7 @@ use super::project;
 use crate::Ended;
 use crate::args::{FilterArgs, LsArgs};
 use crate::failure::Failure;
-use crate::printer::{Look, Printer};
+use crate::printer::{Look, Printer, short_id};
 use crate::settings::Settings;
 
 /// Lists runs.
@@ -60,9 +60,9 @@ fn line(row: &Row, printer: Printer) -> String {
     let blame = if row.suspected { format!("{blame}?") } else { blame.to_owned() };
     let class = row.class.as_deref().unwrap_or("-");
     let decisive = row.decisive_step.map_or_else(|| "-".to_owned(), |step| step.to_string());
-    let (id, task) = (row.id.to_string(), visible_line(&row.task.0));
+    let (id, task) = (short_id(row.id), visible_line(&row.task.0));
     let (nodes, steps) = (row.nodes, row.steps);
-    format!("{:<12} {outcome} {blame:<15} {class:<20} {nodes:>5} {steps:>5} {decisive:>8}  {task}", &id[..12])
+    format!("{id:<12} {outcome} {blame:<15} {class:<20} {nodes:>5} {steps:>5} {decisive:>8}  {task}")
 }
 
 /// The filter that the flags mean.

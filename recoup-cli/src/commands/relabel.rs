@@ -18,7 +18,7 @@ use crate::args::{JudgeArgs, RelabelArgs};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::models::{Decision, Models};
-use crate::printer::{Printer, runs};
+use crate::printer::{Printer, runs, short_id};
 use crate::settings::Settings;
 
 /// The stage that answers are kept and counted under.
@@ -214,13 +214,15 @@ fn say(done: &Relabeling, printer: Printer) {
 
 /// Lists the goals that were accepted, one a run.
 fn say_goals(done: &Relabeling, printer: Printer) {
-    let name = |run: &TrajectoryId| run.to_string()[..12].to_owned();
     for (run, goal) in done.goals.iter().take(LISTED_MAX) {
-        printer.line(format_args!("  {}  {}", name(run), visible_line(goal)));
+        printer.line(format_args!("  {}  {}", short_id(*run), visible_line(goal)));
     }
     more(done.goals.len() as u64, "goals", printer);
     if let Some(first) = done.goals.keys().next() {
-        printer.note(format_args!("`recoup show {}` says what such a goal rests on in its run", name(first)));
+        printer.note(format_args!(
+            "`recoup show {}` says what such a goal rests on in its run",
+            short_id(*first)
+        ));
     }
 }
 

@@ -4,7 +4,7 @@ use recoup::models::Estimate;
 use recoup::rollout::interleave::{Collecting, Collection, Report, Round, RoundReport, lines};
 
 use crate::models::describe;
-use crate::printer::{Printer, runs};
+use crate::printer::{Printer, counted, runs};
 
 /// What a round would take.
 pub(super) fn plan(pending: &Collecting, estimate: &Estimate, round: &Round<'_>, printer: Printer) {
@@ -14,7 +14,7 @@ pub(super) fn plan(pending: &Collecting, estimate: &Estimate, round: &Round<'_>,
         runs(*requests as usize),
         round.name(None),
         requests - missing,
-        tasks(*held_out),
+        counted(*held_out as usize, "task"),
     ));
     if estimate.requests > 0 {
         printer.line(describe(estimate));
@@ -28,7 +28,7 @@ pub(super) fn done(done: &Collection, report: &Report, round: &Round<'_>, printe
         runs(done.requests as usize),
         round.name(None),
         done.new,
-        tasks(done.held_out),
+        counted(done.held_out as usize, "task"),
     ));
     let outcomes: Vec<String> =
         done.outcomes.iter().map(|(outcome, count)| format!("{count} {}", outcome.as_str())).collect();
@@ -43,8 +43,4 @@ fn say_round(round: &RoundReport, printer: Printer) {
     for line in lines(round) {
         printer.line(format_args!("  {}: {}", line.name, line.value));
     }
-}
-
-fn tasks(count: u64) -> String {
-    if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") }
 }

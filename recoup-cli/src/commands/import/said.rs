@@ -6,7 +6,7 @@ use recoup::pipeline::{Imported, Selection, Summary, Unmatched};
 use recoup::store::Store;
 
 use crate::failure::Failure;
-use crate::printer::{Printer, runs};
+use crate::printer::{Printer, counted, runs};
 
 /// Things of one kind that are listed on the terminal.
 pub(crate) const LISTED_MAX: usize = 10;
@@ -19,10 +19,9 @@ const NAME_CHARACTERS_MAX: usize = 80;
 pub(crate) fn say_imported(summary: &Summary, printer: Printer) {
     let outcomes = &summary.outcomes;
     printer.line(format_args!(
-        "imported {} from {} {}: {} new, {} known before; {} success, {} failure, {} unknown",
+        "imported {} from {}: {} new, {} known before; {} success, {} failure, {} unknown",
         runs(summary.trajectories as usize),
-        summary.files,
-        if summary.files == 1 { "file" } else { "files" },
+        counted(summary.files as usize, "file"),
         summary.new,
         summary.duplicates,
         outcomes.success,

@@ -26,7 +26,7 @@ use crate::args::ImportArgs;
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::printer::{Printer, runs};
+use crate::printer::{Printer, counted, runs};
 use crate::settings::Settings;
 
 /// Looks after which a record that is still not whole counts as broken.
@@ -159,8 +159,9 @@ impl Watch<'_> {
         self.total.revisions += stored.counts.revisions;
         self.total.quarantined += quarantined;
         self.broken |= imported.is_partial();
-        let is_read = |uri: &&str| !imported.unrecognized.iter().any(|other| other == uri);
-        let files: Vec<&str> = input.sources.iter().map(Source::uri).filter(is_read).collect();
+        let unrecognized: BTreeSet<&str> = imported.unrecognized.iter().map(String::as_str).collect();
+        let files = input.sources.iter().map(Source::uri).filter(|uri| !unrecognized.contains(uri));
+        let files: Vec<&str> = files.collect();
         if imported.file_count() > 0 && self.printer.is_json() {
             self.printer.json(&Look {
                 files,
@@ -240,11 +241,10 @@ impl Watch<'_> {
             self.printer.json(&provenance);
         } else {
             self.printer.line(format_args!(
-                "looked {} times: {} new from {} {} read, {} grown; {} records left out",
+                "looked {} times: {} new from {} read, {} grown; {} records left out",
                 total.looks,
                 runs(total.new as usize),
-                total.files,
-                if total.files == 1 { "file" } else { "files" },
+                counted(total.files as usize, "file"),
                 total.revisions,
                 total.quarantined,
             ));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use recoup::id::VerdictId;
 use recoup::replay;
-use recoup::trajectory::Trajectory;
+use recoup::trajectory::{Branch, Trajectory};
 use recoup::verdict::{Content, Diagnosis, Relabel, Verdict};
 use recoup::visible::{visible_controls, visible_line};
 
@@ -12,13 +12,10 @@ use crate::printer::{Look, Printer};
 
 pub(super) fn diagnosed(out: &mut String, run: &Trajectory, diagnosis: &Diagnosis, printer: Printer) {
     let branch = run.main_branch();
-    let node = branch.node_index(diagnosis.decisive_node);
-    let step = branch.step(diagnosis.decisive_node);
-    let place = match (node, step) {
-        (Some(node), Some(step)) => format!("node {node}, step {step}"),
-        (Some(node), None) => format!("node {node}"),
-        _ => format!("node {} of another branch", diagnosis.decisive_node),
-    };
+    let mut place = place(&branch, diagnosis.decisive_node);
+    if let Some(step) = branch.step(diagnosis.decisive_node) {
+        let _ = write!(place, ", step {step}");
+    }
     let admitted = if diagnosis.admitted { "" } else { " (not admitted by every gate)" };
     let title =
         format!("\ndecisive step: {place}, {}{admitted}", visible_controls(&diagnosis.responsible_agent));
@@ -73,10 +70,6 @@ pub(super) fn claimed(
 /// A goal that the run did achieve, and where each of its claims stands; or what refused the last one.
 pub(super) fn hindsight(out: &mut String, run: &Trajectory, relabel: &Relabel, printer: Printer) {
     let branch = run.main_branch();
-    let place = |node: usize| match branch.node_index(node) {
-        Some(index) => format!("node {index}"),
-        None => format!("node {node} of another branch"),
-    };
     let goal = visible_controls(&relabel.goal);
     let Some(accepted) = &relabel.accepted else {
         if let Some(refusal) = &relabel.rejected {
@@ -86,14 +79,25 @@ pub(super) fn hindsight(out: &mut String, run: &Trajectory, relabel: &Relabel, p
         }
         return;
     };
-    let title =
-        format!("\nachieved by {} (evidence: {}):", place(accepted.cut_node), accepted.evidence.as_str());
+    let title = format!(
+        "\nachieved by {} (evidence: {}):",
+        place(&branch, accepted.cut_node),
+        accepted.evidence.as_str()
+    );
     let _ = writeln!(out, "{} {goal}", printer.paint(Look::Green, title));
     for claim in &relabel.claims {
         for fact in &claim.facts {
-            let (at, quote) = (place(fact.at.node), visible_line(&fact.quote));
+            let (at, quote) = (place(&branch, fact.at.node), visible_line(&fact.quote));
             let _ =
                 writeln!(out, "  {} {at}: {quote}", printer.paint(Look::Yellow, visible_line(&claim.text)));
         }
+    }
+}
+
+/// Where a node stands.
+fn place(branch: &Branch<'_>, node: usize) -> String {
+    match branch.node_index(node) {
+        Some(index) => format!("node {index}"),
+        None => format!("node {node} of another branch"),
     }
 }

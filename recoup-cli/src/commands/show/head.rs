@@ -6,7 +6,7 @@ use recoup::trajectory::{Status, Trajectory};
 use recoup::verdict::{Content, Judging, Verdict};
 use recoup::visible::visible_controls;
 
-use crate::printer::{Look, Printer};
+use crate::printer::{Look, Printer, counted};
 
 pub(super) fn head(out: &mut String, run: &Trajectory, verdicts: &[Verdict], printer: Printer) {
     let outcome = run.outcome();
@@ -105,8 +105,4 @@ fn judged(run: &Trajectory, judging: &Judging) -> String {
         _ => "",
     };
     format!("{word} after {} by {}{doubt}", counted(judging.attempts.len(), "answer"), members.join(", "))
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
