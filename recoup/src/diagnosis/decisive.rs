@@ -29,6 +29,8 @@ pub fn decisive(run: &Run<'_>, findings: &[Finding], config: &DiagnosisConfig) -
     let weights: Vec<f64> = findings.iter().map(|finding| weight(run, finding)).collect();
     let open: Vec<usize> = (0..findings.len())
         .filter(|at| findings[*at].resolved_at.is_none() && !is_contradicted(findings, &findings[*at]))
+        // What nothing up to it shows cannot be checked.
+        .filter(|at| findings[*at].is_cited_in_time())
         .collect();
     let heavy = open.iter().copied().filter(|at| weights[*at] >= config.weight_min);
     let is_limited = findings.iter().any(|finding| finding.detector == LIMIT);

@@ -40,7 +40,7 @@ use crate::verdict::{
 };
 
 /// Version of the rules; raised when they would decide otherwise on the same run.
-pub const RULES_VERSION: u32 = 4;
+pub const RULES_VERSION: u32 = 5;
 
 /// Looks for one kind of fault.
 pub trait Detector: Sync {
@@ -131,13 +131,17 @@ pub fn diagnose(run: &Trajectory, siblings: &[&Trajectory], config: &DiagnosisCo
 /// Findings kept of one detector on one run: the first ones. More say nothing new.
 const FINDINGS_MAX: usize = 32;
 
-/// Runs every detector; findings come in order of node, then detector.
+/// Runs every detector; findings come in order of node, then detector. Each cites something at or before
+/// its node, where the run holds a line to cite.
 fn find(run: &Run<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for detector in DETECTORS {
         let before = findings.len();
         detector.detect(run, &mut findings);
         findings.truncate(before + FINDINGS_MAX);
+    }
+    for finding in findings.iter_mut().filter(|finding| !finding.is_cited_in_time()) {
+        finding.citations.splice(0..0, run.cite_up_to(finding.node));
     }
     findings.sort_by(|left, right| (left.node, &left.detector).cmp(&(right.node, &right.detector)));
     findings

@@ -151,11 +151,29 @@ impl<'a> Run<'a> {
     /// Bytes that stand for a turn: its action, else the first line it holds.
     pub fn cite_step(&self, step: &Step) -> Option<Citation> {
         let action = self.actions.get(step.actions.clone()).and_then(|actions| actions.first());
-        action.and_then(Action::citation).or_else(|| {
-            self.trajectory.nodes[step.node].parts.iter().enumerate().find_map(|(part, body)| {
-                let range = failure_text::first_line(body.cited_text()?)?;
-                Some(Citation { node: step.node, part_path: vec![part], start: range.start, end: range.end })
-            })
+        action.and_then(Action::citation).or_else(|| self.cite_line(step.node))
+    }
+
+    /// First line of the last node, up to this one on the branch, that holds a line: what a turn with no
+    /// bytes of its own, a call without arguments, answers to. `None` where there is none.
+    pub fn cite_up_to(&self, node: usize) -> Option<Citation> {
+        let upto = self.branch.positions().partition_point(|position| *position <= node);
+        self.branch.positions()[..upto].iter().rev().find_map(|position| self.cite_line(*position))
+    }
+
+    /// The first line of a node that the agents could see: of a text, a thought, arguments or a result.
+    fn cite_line(&self, node: usize) -> Option<Citation> {
+        let line = |part_path: Vec<usize>, text: &str| {
+            let range = failure_text::first_line(text)?;
+            Some(Citation { node, part_path, start: range.start, end: range.end })
+        };
+        self.trajectory.nodes[node].parts.iter().enumerate().find_map(|(at, part)| match part {
+            Part::ToolResult(result) => {
+                let mut inner = result.parts.iter().enumerate();
+                inner.find_map(|(inner, part)| line(vec![at, inner], part.as_text()?))
+            }
+            Part::Opaque { .. } => None,
+            _ => line(vec![at], part.cited_text()?),
         })
     }
 

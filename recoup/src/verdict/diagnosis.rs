@@ -62,6 +62,13 @@ pub struct Finding {
     pub resolved_at: Option<usize>,
 }
 
+impl Finding {
+    /// Whether it cites something at or before the node at fault.
+    pub fn is_cited_in_time(&self) -> bool {
+        self.citations.iter().any(|citation| citation.node <= self.node)
+    }
+}
+
 /// A proposed repair, not yet proved by any re-execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

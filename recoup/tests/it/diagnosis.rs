@@ -184,6 +184,22 @@ fn the_bundled_runs_leave_their_refusals_and_circles_open() {
 }
 
 #[test]
+fn a_call_without_arguments_is_decided_by_what_it_answers_to() {
+    let refused = || vec![call("cancel_order", ""), result("Error: no order is open")];
+    let diagnosed = |nodes| diagnose(&chat(nodes, failed()), &[], &DiagnosisConfig::default());
+
+    let asked = diagnosed([vec![user("Please cancel my order.\nNow.")], refused()].concat());
+    let diagnosis = asked.diagnosis.unwrap();
+    let quotes: Vec<&str> = diagnosis.citations.iter().map(|quote| quote.quote.as_str()).collect();
+    assert_eq!(quotes, ["Please cancel my order.", "Error: no order is open"]);
+    assert_eq!((diagnosis.decisive_node, diagnosis.admitted), (1, true), "{:?}", asked.reviews);
+
+    let bare = diagnosed(refused());
+    assert!(bare.findings.iter().any(|finding| finding.detector == "unaddressed-error"));
+    assert_eq!(bare.diagnosis, None, "nothing up to the call can be quoted");
+}
+
+#[test]
 fn somebody_elses_failure_is_blamed_and_not_diagnosed() {
     for (kind, party) in [
         (TerminationKind::UserError, Party::UserSimulator),
@@ -201,6 +217,7 @@ fn somebody_elses_failure_is_blamed_and_not_diagnosed() {
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,40}",
+        Just(String::new()),
         Just("Error: ü\u{1F600}\nexitcode: 1".to_owned()),
         Just("I’ve checked it. It has been cancelled for $1,987.5 by HAT77é".to_owned()),
         Just("```bash\nls\n```".to_owned()),

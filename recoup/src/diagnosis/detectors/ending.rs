@@ -61,13 +61,13 @@ impl Detector for PrematureStop {
             } else {
                 "never makes a change that the task needs".to_owned()
             };
-            findings.extend(run.cite_step(turn).map(|at| {
-                let message = match run.actions.get(turn.actions.clone()).and_then(<[_]>::first) {
-                    Some(action) => format!("The agent ends with `{}` and {lack}.", action.name),
-                    None => format!("The agent says {} and {lack}.", quoted_at(run, &at)),
-                };
-                finding(self, turn.node, strength, message, [at])
-            }));
+            let at = run.cite_step(turn);
+            let message = match (run.actions.get(turn.actions.clone()).and_then(<[_]>::first), &at) {
+                (Some(action), _) => format!("The agent ends with `{}` and {lack}.", action.name),
+                (None, Some(at)) => format!("The agent says {} and {lack}.", quoted_at(run, at)),
+                (None, None) => format!("The agent says nothing more and {lack}."),
+            };
+            findings.push(finding(self, turn.node, strength, message, at));
             return;
         }
         let announced = run.messages.last().filter(|message| {
@@ -191,7 +191,7 @@ impl Detector for LimitReached {
                 (last, format!("The run ends because the agent has used up {limit}, with the task open."))
             }
         };
-        findings.extend(run.cite_step(step).map(|at| finding(self, step.node, 0.4, message, [at])));
+        findings.push(finding(self, step.node, 0.4, message, run.cite_step(step)));
     }
 }
 

@@ -32,7 +32,7 @@ impl Detector for MissingSubmission {
         }
         let message = "The run ends without the action that hands in its result.";
         let strength = if run.was_cut_off() { 0.35 } else { 0.6 };
-        findings.extend(run.cite_step(last).map(|at| finding(self, last.node, strength, message, [at])));
+        findings.push(finding(self, last.node, strength, message, run.cite_step(last)));
     }
 }
 
